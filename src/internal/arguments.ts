@@ -1,0 +1,131 @@
+/**
+ * Decodes the arguments of a call: by the tool's Schema first, and only if that fails once more after a lossless coercion.
+ * A refusal names every wrong field, what was wanted and what was received, in words that a model can act on.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaParser from "effect/SchemaParser"
+import type * as Tool from "../Tool.ts"
+import { coerce } from "./coerce.ts"
+
+type Decoder = (input: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
+
+const decoders = new WeakMap<Schema.Top, Decoder>()
+
+/** One decoder a tool, built when it is first called. */
+const decoderOf = (tool: Tool.Any): Decoder => {
+  let decoder = decoders.get(tool.schema)
+  if (decoder === undefined) {
+    decoder = SchemaParser.decodeUnknownEffect(tool.schema, {
+      errors: "all",
+      onExcessProperty: tool.onExcessProperty
+    })
+    decoders.set(tool.schema, decoder)
+  }
+  return decoder
+}
+
+/**
+ * The arguments that the tool and its hooks get, or in words why the call is refused. An `Exit` where nothing has to be
+ * waited for.
+ */
+export const decodeArguments = (tool: Tool.Any, args: unknown): Effect.Effect<unknown, string> => {
+  const decoder = decoderOf(tool)
+  const decode = (input: unknown) =>
+    Effect.mapEager(decoder(input), (decoded) => keepUnknown(decoded, input, tool.parameters))
+  return Effect.catchEager(decode(args), (issue) => {
+    const coerced = coerce(args, tool.parameters)
+    return coerced === args
+      ? Exit.fail(describeIssue(tool, args, issue))
+      : Effect.mapErrorEager(decode(coerced), (again) => describeIssue(tool, coerced, again))
+  })
+}
+
+/** Gives decoded objects the fields back that their Schema does not name: a decoder drops those that it allows. */
+const keepUnknown = (decoded: unknown, received: unknown, schema: unknown): unknown => {
+  if (decoded === received) return decoded
+  if (Array.isArray(decoded) && Array.isArray(received)) {
+    return decoded.map((item, index) => keepUnknown(item, received[index], member(schema, "items")))
+  }
+  const properties = member(schema, "properties")
+  if (!isPlainObject(decoded) || !isPlainObject(received) || !Predicate.isObject(properties)) return decoded
+  const known = Object.entries(decoded).map(([key, value]) => [
+    key,
+    keepUnknown(value, member(received, key), member(properties, key))
+  ])
+  const unknown = Object.entries(received).filter(([key]) => !Object.hasOwn(properties, key))
+  return Object.fromEntries([...unknown, ...known])
+}
+
+/** A copy of plain objects and lists, on every level; anything else is kept as it is. */
+export const copyPlain = <A>(value: A): A => {
+  if (Array.isArray(value)) return value.map(copyPlain) as A
+  if (!isPlainObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyPlain(member)])) as A
+}
+
+const isPlainObject = (value: unknown): value is object => {
+  if (!Predicate.isObject(value)) return false
+  const prototype = Object.getPrototypeOf(value) as unknown
+  return prototype === Object.prototype || prototype === null
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Refusals
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** How much of what was received is shown again, in characters. */
+const MAX_SHOWN = 500
+
+const describeIssue = (tool: Tool.Any, args: unknown, issue: SchemaIssue.Issue): string => {
+  const { issues } = formatIssue(issue)
+  const lines = issues.map(({ message, path = [] }) => {
+    const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment))
+    return `- ${keys.length === 0 ? "arguments" : showPath(keys)}: ${explain(tool, args, keys, message)}`
+  })
+  return [
+    `The arguments of "${tool.name}" do not fit its parameters:`,
+    ...lines,
+    `Received: ${show(args)}`,
+    "Correct them and call the tool again."
+  ].join("\n")
+}
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const explain = (tool: Tool.Any, args: unknown, path: ReadonlyArray<PropertyKey>, message: string): string => {
+  if (message === "Missing key") return `required, but missing (${wanted(tool, path)})`
+  if (message === "Expected no excess property") return "unknown field, which is not allowed"
+  return `${message}, got ${show(path.reduce<unknown>(member, args))}`
+}
+
+/** What the declared schema says of a field that is missing. */
+const wanted = (tool: Tool.Any, path: ReadonlyArray<PropertyKey>): string => {
+  const node = path.reduce<unknown>(
+    (schema, key) => (typeof key === "number" ? member(schema, "items") : member(member(schema, "properties"), key)),
+    tool.parameters
+  )
+  const type = member(node, "type")
+  return typeof type === "string" ? `expected ${type}` : "see the tool's parameters"
+}
+
+const member = (value: unknown, key: PropertyKey): unknown =>
+  Predicate.hasProperty(value, key) ? value[key] : undefined
+
+const showPath = (path: ReadonlyArray<PropertyKey>): string =>
+  path
+    .map((key, index) => (typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`))
+    .join("")
+
+const show = (value: unknown): string => shorten(JSON.stringify(value) ?? String(value))
+
+const shorten = (text: string): string =>
+  text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN).toWellFormed()}… (${text.length} characters)`
+
+/** Why a call does not run whose arguments are not valid JSON. */
+export const brokenArguments = (tool: string, received: string): string =>
+  `The arguments of "${tool}" are not valid JSON, so the call was not executed. Received: ${shorten(received)}\n` +
+  "Call the tool again with complete, valid JSON."

@@ -1,0 +1,279 @@
+/**
+ * Drives a program: a generator that appends events to an outbox and yields waits. Events are delivered before each wait,
+ * so what a wait does (a hook, a request, a tool) happens after all earlier events were handed over.
+ *
+ * Two invariants. One fiber at a time owns the program. An abort ends every wait: at once where the wait reacts, and
+ * after the grace period by taking the program over from the fiber that is stuck in it.
+ */
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Programs
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What a program yields: an effect that gives the exit of what was waited for. Made by `wait` and `cleanup`. */
+export type Wait<A, E, R> = Effect.Effect<Exit.Exit<A, E>, never, R>
+
+/** Waits for an effect. An abort interrupts it; one that was asked for before keeps it from starting. */
+export const wait = <A, E, R>(effect: Effect.Effect<A, E, R>): Wait<A, E, R> =>
+  Effect.exit(Effect.interruptible(effect))
+
+/** Waits for an effect that an abort must not interrupt, such as the closing of a scope. */
+export const cleanup: <A, E, R>(effect: Effect.Effect<A, E, R>) => Wait<A, E, R> = Effect.exit
+
+/** Events, and the waits between them. Only in its waits can a program be interrupted. */
+export type Program<A, R> = (run: Run<A>) => Generator<Wait<unknown, unknown, R>, void, never>
+
+/** What a program has of its run. */
+export interface Run<in out A> {
+  /** Events that are not yet delivered. Each delivery replaces the array: do not keep it over a wait. */
+  readonly outbox: Array<A>
+  /** Whether an abort was asked for. A program is to learn of it by `wasAborted`. */
+  readonly isAborted: boolean
+  /** Closed when the run is over, however it ends: what outlives a wait belongs to it. */
+  readonly scope: Scope.Closeable
+}
+
+/** Whether a wait ended because the run was aborted, and not because what it waited for was interrupted by others. */
+export const wasAborted = <A>(run: Run<A>, exit: Exit.Exit<unknown, unknown>): boolean =>
+  run.isAborted && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Driver
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** After so many events the driving fiber lets others run. */
+export const EVENTS_PER_YIELD = 1024
+
+export interface Options<A, R> {
+  readonly program: Program<A, R>
+  readonly context: Context.Context<R>
+  readonly gracePeriod: Duration.Input
+  /** Hands events to whoever reads them, and returns when the program may go on; false ends the run there. */
+  readonly deliver: (events: ReadonlyArray<A>) => Effect.Effect<boolean>
+  /** Called once, when all is over. A failure is a defect of the program. */
+  readonly onEnd: (exit: Exit.Exit<void>) => void
+}
+
+const interrupted = Exit.interrupt()
+
+export class Driver<A, R> implements Run<A> {
+  outbox: Array<A> = []
+  isAborted = false
+  readonly scope = Scope.makeUnsafe("parallel")
+
+  private readonly options: Options<A, R>
+  private readonly program: Generator<Wait<unknown, unknown, R>, void, never>
+  private owner: Fiber.Fiber<unknown, unknown> | undefined
+  private graceTimer: Fiber.Fiber<unknown, unknown> | undefined
+  /** The program has nothing more to tell, or nobody listens; only the scope is still to be closed. */
+  private isDone = false
+  /** The owner is in a wait (not in a delivery): from there it can be taken over. */
+  private isWaiting = false
+  /** The grace period is over: every wait is answered by an interrupt. */
+  private isOverdue = false
+  private isEnded = false
+  private eventsSinceYield = 0
+
+  constructor(options: Options<A, R>) {
+    this.options = options
+    this.program = options.program(this)
+  }
+
+  start(): void {
+    this.fork(this.drive(Exit.void))
+  }
+
+  /** Asks for the end of the run, and returns. Anyone may call it at any time, also what the run waits for. */
+  abort(): void {
+    if (this.isAborted || this.isEnded) return
+    this.isAborted = true
+    this.owner?.interruptUnsafe()
+    if (this.isEnded) return
+    this.graceTimer = this.fork(
+      Effect.andThen(
+        Effect.sleep(this.options.gracePeriod),
+        Effect.suspend(() => this.takeOver())
+      )
+    )
+  }
+
+  private fork(effect: Effect.Effect<void, never, R>): Fiber.Fiber<void> {
+    return Effect.runForkWith(this.options.context)(effect)
+  }
+
+  private drive(answer: Exit.Exit<unknown, unknown>): Effect.Effect<void, never, R> {
+    return Effect.uninterruptible(
+      Effect.withFiber((fiber) => {
+        this.owner = fiber
+        if (this.isAborted && !this.isOverdue) fiber.interruptUnsafe()
+        return Effect.onExit(this.advance(fiber, answer), (exit) => Effect.sync(() => this.end(fiber, exit)))
+      })
+    )
+  }
+
+  /** Runs the program to its end and closes its scope, or stops where another fiber has taken the program over. */
+  private readonly advance = Effect.fnUntraced(
+    { self: this },
+    function* (owner: Fiber.Fiber<unknown, unknown>, answer: Exit.Exit<unknown, unknown>) {
+      while (!this.isDone) {
+        const step = this.program.next(answer as never)
+        if (this.outbox.length > 0 && !(yield* this.deliver())) this.isDone = true
+        if (step.done === true || this.isDone) break
+        if (this.isOverdue) answer = interrupted
+        else {
+          this.isWaiting = true
+          answer = yield* step.value
+          if (this.owner !== owner) return
+          this.isWaiting = false
+        }
+      }
+      this.isDone = true
+      this.isWaiting = true
+      if (this.isOverdue) this.fork(Scope.close(this.scope, Exit.void))
+      else yield* Scope.close(this.scope, Exit.void)
+    }
+  )
+
+  private deliver(): Effect.Effect<boolean> {
+    const events = this.outbox
+    this.outbox = []
+    this.eventsSinceYield += events.length
+    if (this.eventsSinceYield < EVENTS_PER_YIELD) return this.options.deliver(events)
+    this.eventsSinceYield = 0
+    return Effect.andThen(Effect.yieldNow, this.options.deliver(events))
+  }
+
+  private takeOver(): Effect.Effect<void, never, R> {
+    this.isOverdue = true
+    if (!this.isWaiting) return Effect.void
+    this.isWaiting = false
+    this.fork(Scope.close(this.scope, Exit.void))
+    return this.drive(interrupted)
+  }
+
+  private end(owner: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<void>): void {
+    if (this.owner !== owner || this.isEnded) return
+    this.isEnded = true
+    if (this.graceTimer !== owner) this.graceTimer?.interruptUnsafe()
+    this.options.onEnd(exit)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Stream
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The events of a program, pulled. A delivery waits for the pull after the one that took it: a consumer that does not
+ * read stops the program at its next wait.
+ *
+ * Leaving the stream aborts the run and waits for its end, at most the grace period. A consumer whose pull is interrupted
+ * in an uninterruptible region aborts the run and goes on to read its end.
+ */
+export const toStream = <A, R>(
+  program: (context: Context.Context<R>) => Program<A, R>,
+  gracePeriod: Duration.Input
+): Stream.Stream<A, never, R> =>
+  Stream.fromChannel(
+    Channel.fromTransform((_, scope) =>
+      Effect.contextWith((context: Context.Context<R>) => {
+        const handover = new Handover(program(context), context, gracePeriod)
+        return Effect.as(Scope.addFinalizer(scope, handover.leave), handover.pull)
+      })
+    )
+  )
+
+type Events<A> = readonly [A, ...Array<A>]
+type Resume<A> = (effect: Effect.Effect<A, Cause.Done>) => void
+
+/** Where the driving fiber and the consumer's fiber meet: each waits for the other without a queue between them. */
+class Handover<A, R> {
+  private readonly driver: Driver<A, R>
+  private isStarted = false
+  private isGone = false
+  /** The consumer, in a pull. */
+  private consumer: Resume<Events<A>> | undefined
+  /** The driving fiber, after it has handed its events over. */
+  private producer: ((effect: Effect.Effect<boolean>) => void) | undefined
+  /** Events that were delivered while no pull was waiting, since it had been interrupted. */
+  private ready: Events<A> | undefined
+  private end: Effect.Effect<never, Cause.Done> | undefined
+  private onEnd: (() => void) | undefined
+
+  constructor(program: Program<A, R>, context: Context.Context<R>, gracePeriod: Duration.Input) {
+    this.driver = new Driver({
+      program,
+      context,
+      gracePeriod,
+      deliver: (events) => this.deliver(events as Events<A>),
+      onEnd: (exit) => this.finish(exit)
+    })
+  }
+
+  private readonly next: Pull.Pull<Events<A>> = Effect.callback((resume) => {
+    if (this.ready !== undefined) {
+      const events = this.ready
+      this.ready = undefined
+      return resume(Effect.succeed(events))
+    }
+    if (this.end !== undefined) return resume(this.end)
+    this.consumer = resume
+    this.goOn()
+    return Effect.sync(() => {
+      this.consumer = undefined
+    })
+  })
+
+  /** In an interruptible region the handler does not see the fiber's own interruption: then `leave` aborts. */
+  readonly pull: Pull.Pull<Events<A>> = Effect.catchCause(Effect.interruptible(this.next), (cause) => {
+    if (!Cause.hasInterrupts(cause)) return Effect.failCause(cause)
+    this.driver.abort()
+    return this.next
+  })
+
+  readonly leave: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.isStarted || this.end !== undefined) return resume(Effect.void)
+    this.isGone = true
+    this.onEnd = () => resume(Effect.void)
+    this.driver.abort()
+    this.goOn()
+  })
+
+  private goOn(): void {
+    if (!this.isStarted) {
+      this.isStarted = true
+      return this.driver.start()
+    }
+    const producer = this.producer
+    this.producer = undefined
+    producer?.(Effect.succeed(!this.isGone))
+  }
+
+  private deliver(events: Events<A>): Effect.Effect<boolean> {
+    return Effect.callback((resume) => {
+      if (this.isGone) return resume(Effect.succeed(false))
+      this.producer = resume
+      const consumer = this.consumer
+      this.consumer = undefined
+      if (consumer === undefined) this.ready = events
+      else consumer(Effect.succeed(events))
+    })
+  }
+
+  private finish(exit: Exit.Exit<void>): void {
+    this.end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
+    this.consumer?.(this.end)
+    this.consumer = undefined
+    this.onEnd?.()
+  }
+}

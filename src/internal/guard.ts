@@ -1,0 +1,19 @@
+/** Calls functions of the application so that whatever they do stays an exit: a throw, or a value that is no Effect. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import { wait } from "./driver.ts"
+
+/** The effect that `f` gives; what `f` throws, or gives that is no Effect, is a defect of it. */
+export const guarded = <A, E, R>(what: string, f: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const effect = f()
+    return Effect.isEffect(effect) ? effect : Effect.die(`${what} did not give an Effect.`)
+  })
+
+/** Like a wait for `f`, but without one where the result is there at once. */
+export function* immediately<A, E>(f: () => Effect.Effect<A, E>) {
+  const called = Result.try(f)
+  if (Result.isFailure(called)) return Exit.die(called.failure)
+  return Exit.isExit(called.success) ? called.success : yield* wait(called.success)
+}

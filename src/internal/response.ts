@@ -1,0 +1,193 @@
+/**
+ * One response of the model: the stream of a request folded into a message, from `message_start` to `message_end`.
+ *
+ * Whatever happens (a failure, a defect, an abort, a stream that makes no sense or just ends), the message is closed and
+ * keeps what had arrived.
+ */
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { AssistantMessage, ResponseError, Usage } from "../Message.ts"
+import { type Provider, ProviderError, type ProviderEvent, type ProviderRequest } from "../services/Provider.ts"
+import { describeDefect } from "../Tool.ts"
+import { cleanup, EVENTS_PER_YIELD, type Run, wait, wasAborted } from "./driver.ts"
+import type { Ending, MessageFold } from "./message.ts"
+
+export interface ResponseOptions<R> {
+  readonly provider: Provider["Service"]
+  readonly retry:
+    | ((error: ProviderError, attempt: number) => Effect.Effect<Option.Option<Duration.Duration>, never, R>)
+    | undefined
+  /** Begins a message, without a content yet. Called once for each attempt. */
+  readonly begin: () => MessageFold
+  /** Told what an attempt has cost that is discarded. */
+  readonly onDiscarded: (usage: Usage) => void
+}
+
+export const ABORTED = "Operation aborted"
+
+const aborted: Ending = { stopReason: "aborted", errorMessage: ABORTED }
+
+/** Asks the model, again where the policy says so, and gives the finished message. */
+export function* respond<R>(run: Run<AgentEvent>, request: ProviderRequest, options: ResponseOptions<R>) {
+  for (let attempt = 1; ; attempt++) {
+    const fold = options.begin()
+    const failure = yield* streamResponse(run, fold, options.provider, request)
+    if (!(failure instanceof ProviderError) || !failure.retryable || options.retry === undefined) {
+      return closeMessage(run, fold, endingOf(fold, failure))
+    }
+    const { retry } = options
+    const delay = yield* wait(Effect.suspend(() => retry(failure, attempt)))
+    if (Exit.isFailure(delay)) return closeMessage(run, fold, failureOf(run, delay))
+    if (Option.isNone(delay.value)) return closeMessage(run, fold, endingOf(fold, failure))
+    run.outbox.push(retryEvent(failure, attempt, delay.value.value))
+    if (failure.usage) options.onDiscarded(failure.usage)
+    const slept = yield* wait(Effect.sleep(delay.value.value))
+    if (Exit.isFailure(slept)) return closeMessage(run, options.begin(), failureOf(run, slept))
+  }
+}
+
+/** Ends a response that could not even be asked for. */
+export const respondWithout = (
+  run: Run<AgentEvent>,
+  fold: MessageFold,
+  exit: Exit.Failure<unknown, unknown>
+): AssistantMessage => closeMessage(run, fold, failureOf(run, exit))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Streaming
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Failure = ProviderError | Ending
+
+/** Folds the stream into the message and tells each change; gives what kept it from its end, if anything did. */
+function* streamResponse(
+  run: Run<AgentEvent>,
+  fold: MessageFold,
+  provider: Provider["Service"],
+  request: ProviderRequest
+) {
+  const scope = Scope.forkUnsafe(run.scope)
+  const failure = yield* pullResponse(run, fold, openStream(provider, request, scope))
+  yield* cleanup(Scope.close(scope, Exit.void))
+  return failure
+}
+
+function* pullResponse(
+  run: Run<AgentEvent>,
+  fold: MessageFold,
+  open: Effect.Effect<Pull.Pull<ReadonlyArray<ProviderEvent>, ProviderError>>
+) {
+  const opened = yield* wait(open)
+  if (Exit.isFailure(opened)) return failureOf(run, opened)
+  const pull = wait(opened.value)
+  while (!fold.isOver) {
+    const pulled = yield* pull
+    if (Exit.isFailure(pulled)) return failureOf(run, pulled)
+    const events = pulled.value
+    for (let from = 0; from < events.length && !fold.isOver; from += EVENTS_PER_YIELD) {
+      if (from > 0) {
+        const next = yield* wait(Effect.void)
+        if (Exit.isFailure(next)) return failureOf(run, next)
+      }
+      const folded = Result.try(() => foldEvents(run.outbox, fold, events, from))
+      if (Result.isFailure(folded)) return defect(folded.failure)
+    }
+  }
+  return undefined
+}
+
+const openStream = (provider: Provider["Service"], request: ProviderRequest, scope: Scope.Scope) =>
+  Effect.suspend(() => {
+    const stream = provider.stream(request)
+    return Stream.isStream(stream)
+      ? Channel.toPullScoped(stream.channel, scope)
+      : Effect.die("The provider did not give a stream.")
+  })
+
+const foldEvents = (
+  outbox: Array<AgentEvent>,
+  fold: MessageFold,
+  events: ReadonlyArray<ProviderEvent>,
+  from: number
+): void => {
+  const to = Math.min(events.length, from + EVENTS_PER_YIELD)
+  for (let i = from; i < to && !fold.isOver; i++) {
+    const wasStarted = fold.isStarted
+    const change = fold.fold(events[i]!)
+    if (!fold.isStarted) continue
+    if (!wasStarted) outbox.push({ type: "message_start", message: fold.snapshot })
+    else if (change !== undefined) {
+      outbox.push({ type: "message_update", message: fold.snapshot, assistantMessageEvent: change })
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Endings
+// ---------------------------------------------------------------------------------------------------------------------
+
+const closeMessage = (run: Run<AgentEvent>, fold: MessageFold, failure: Failure): AssistantMessage => {
+  const message = fold.finish(failure instanceof ProviderError ? endingOfError(failure) : failure)
+  if (!fold.isStarted) run.outbox.push({ type: "message_start", message })
+  run.outbox.push({ type: "message_end", message })
+  return message
+}
+
+const endingOf = (fold: MessageFold, failure: Failure | undefined): Failure => {
+  if (failure !== undefined) return failure
+  if (fold.fault !== undefined) return { stopReason: "error", errorMessage: fold.fault, error: errorOf("brokenStream") }
+  const { reason, stopDetail, usage } = fold.done!
+  return { stopReason: reason, stopDetail, usage }
+}
+
+const endingOfError = (error: ProviderError): Ending => ({
+  stopReason: error.reason === "aborted" ? "aborted" : "error",
+  errorMessage: error.message,
+  usage: error.usage,
+  error: responseError(error)
+})
+
+const failureOf = (run: Run<AgentEvent>, exit: Exit.Failure<unknown, unknown>): Failure => {
+  if (wasAborted(run, exit)) return aborted
+  if (Pull.isDoneCause(exit.cause)) return streamEnded
+  const error = Cause.squash(exit.cause)
+  return error instanceof ProviderError ? error : defect(error)
+}
+
+const streamEnded = new ProviderError({
+  reason: "brokenStream",
+  message: "The response's stream ended before the response was complete.",
+  retryable: true
+})
+
+const defect = (error: unknown): Ending => ({
+  stopReason: "error",
+  errorMessage: describeDefect(error),
+  error: errorOf("unknown")
+})
+
+const errorOf = (reason: ProviderError["reason"]): ResponseError => ({ reason, retryable: false })
+
+const responseError = ({ reason, retryable, retryAfterMs }: ProviderError): ResponseError => ({
+  reason,
+  retryable,
+  ...(retryAfterMs !== undefined && { retryAfterMs })
+})
+
+const retryEvent = (error: ProviderError, attempt: number, delay: Duration.Duration): AgentEvent => ({
+  type: "retry",
+  attempt,
+  delayMs: Duration.toMillis(delay),
+  error: responseError(error),
+  errorMessage: error.message,
+  ...(error.usage && { usage: error.usage })
+})

@@ -1,0 +1,132 @@
+/**
+ * What a run works on: transcript, tools, model. The transcript only grows, so that a view of it is its length, and only
+ * new messages are converted for a request.
+ */
+import type * as Redacted from "effect/Redacted"
+import type { LlmMessage, Message } from "../Message.ts"
+import type { NextTurn, RunContext } from "../services/Hooks.ts"
+import type { Model, ProviderRequest, ThinkingLevel } from "../services/Provider.ts"
+import type * as Tool from "../Tool.ts"
+
+export interface Start {
+  readonly model: Model
+  readonly systemPrompt?: string | undefined
+  readonly messages?: ReadonlyArray<Message> | undefined
+  readonly tools?: ReadonlyArray<Tool.Any> | undefined
+  readonly thinkingLevel?: ThinkingLevel | undefined
+}
+
+export class State {
+  model: Model
+  private thinkingLevel: ThinkingLevel | undefined
+  /** The messages of the run: prompts, what was queued, responses and results. */
+  readonly newMessages: Array<Message> = []
+
+  private systemPrompt: string | undefined
+  private tools: ReadonlyArray<Tool.Any> | undefined
+  private declarations: ReadonlyArray<Tool.Declaration> | undefined
+  private transcript: Array<Message>
+  /** The first `convertedUpTo` messages of the transcript, without the kinds of the application. */
+  private converted: Array<LlmMessage> = []
+  private convertedUpTo = 0
+  private callIds: Set<string> | undefined
+
+  constructor(start: Start) {
+    this.model = start.model
+    this.thinkingLevel = start.thinkingLevel
+    this.systemPrompt = start.systemPrompt
+    this.tools = start.tools
+    this.declarations = start.tools && declarationsOf(start.tools)
+    this.transcript = [...(start.messages ?? [])]
+  }
+
+  add(message: Message): void {
+    this.transcript.push(message)
+    this.newMessages.push(message)
+    if (this.callIds !== undefined) addCallIds(this.callIds, message)
+  }
+
+  /** System prompt, transcript and tools as they are now. Later messages do not show in it. */
+  get context(): RunContext {
+    const messages = view(this.transcript)
+    return {
+      systemPrompt: this.systemPrompt,
+      get messages() {
+        return messages()
+      },
+      tools: this.tools
+    }
+  }
+
+  /** Takes over what the turns to come are to work with. */
+  prepare({ context, model, thinkingLevel }: NextTurn): void {
+    if (context) this.replaceContext(context)
+    this.model = model ?? this.model
+    this.thinkingLevel = thinkingLevel ?? this.thinkingLevel
+  }
+
+  private replaceContext(context: RunContext): void {
+    this.systemPrompt = context.systemPrompt
+    this.tools = context.tools
+    this.declarations = context.tools && declarationsOf(context.tools)
+    this.transcript = [...context.messages]
+    this.converted = []
+    this.convertedUpTo = 0
+    this.callIds = undefined
+  }
+
+  /** A request with the given messages, or with those of the transcript that a model understands. */
+  request(messages: ReadonlyArray<LlmMessage> | undefined, apiKey: Redacted.Redacted | undefined): ProviderRequest {
+    const given = messages === undefined ? this.understood() : () => messages
+    return {
+      systemPrompt: this.systemPrompt,
+      get messages() {
+        return given()
+      },
+      tools: this.declarations,
+      model: this.model,
+      thinkingLevel: this.thinkingLevel === "off" ? undefined : this.thinkingLevel,
+      apiKey
+    }
+  }
+
+  private understood(): () => ReadonlyArray<LlmMessage> {
+    for (; this.convertedUpTo < this.transcript.length; this.convertedUpTo++) {
+      const message = this.transcript[this.convertedUpTo]!
+      if (isLlmMessage(message)) this.converted.push(message)
+    }
+    return view(this.converted)
+  }
+
+  /** Makes ids of calls unique in the transcript: the second "a" becomes "a_2". To be made anew for each response. */
+  uniqueIds(): (id: string) => string {
+    const own = new Set<string>()
+    return (id) => {
+      const taken = (this.callIds ??= this.transcript.reduce(addCallIds, new Set<string>()))
+      let unique = id
+      for (let n = 2; taken.has(unique) || own.has(unique); n++) unique = `${id}_${n}`
+      own.add(unique)
+      return unique
+    }
+  }
+}
+
+/** A list as it is now, copied when it is first read. The list must only grow. */
+export const view = <A>(list: ReadonlyArray<A>): (() => ReadonlyArray<A>) => {
+  const length = list.length
+  let copy: ReadonlyArray<A> | undefined
+  return () => (copy ??= list.slice(0, length))
+}
+
+/** Whether a model understands the message as it is. */
+export const isLlmMessage = (message: Message): message is LlmMessage =>
+  message.role === "user" || message.role === "assistant" || message.role === "toolResult"
+
+const addCallIds = (ids: Set<string>, message: Message): Set<string> => {
+  if (message.role !== "assistant") return ids
+  for (const block of message.content) if (block.type === "toolCall") ids.add(block.id)
+  return ids
+}
+
+const declarationsOf = (tools: ReadonlyArray<Tool.Any>): ReadonlyArray<Tool.Declaration> =>
+  tools.map(({ name, description, parameters }) => ({ name, description, parameters }))

@@ -1,0 +1,119 @@
+/**
+ * The contract of a model provider: a request in, a stream of response events out.
+ *
+ * A provider tells what happened and keeps no message: the loop folds its events, so that providers cannot disagree about
+ * partial messages. It fails in one way, with a `ProviderError`.
+ */
+import * as Context from "effect/Context"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
+import * as AgentEvent from "../AgentEvent.ts"
+import * as Message from "../Message.ts"
+import type * as Tool from "../Tool.ts"
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Models
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A model by its id, and the name of the provider that serves it. */
+export const Model = Schema.Struct({ id: Schema.String, provider: Schema.String })
+export interface Model extends Schema.Schema.Type<typeof Model> {}
+
+export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh"])
+export type ThinkingLevel = typeof ThinkingLevel.Type
+
+/**
+ * One request to a model. `tools` is absent when the run has no tool list at all, `thinkingLevel` when no thinking is
+ * asked for (never `off`). The messages do not change after the call.
+ */
+export interface ProviderRequest {
+  readonly systemPrompt: string | undefined
+  readonly messages: ReadonlyArray<Message.LlmMessage>
+  readonly tools: ReadonlyArray<Tool.Declaration> | undefined
+  readonly model: Model
+  readonly thinkingLevel: Exclude<ThinkingLevel, "off"> | undefined
+  readonly apiKey: Redacted.Redacted | undefined
+}
+
+/**
+ * What a provider streams: `start` when the response begins, then blocks, each with a start, deltas and an end that may
+ * interleave with those of other blocks, and `done` at the end. A stream that closes without `done` is an error.
+ */
+export const ProviderEvent = Schema.Union([
+  AgentEvent.Start,
+  AgentEvent.TextStart,
+  AgentEvent.TextDelta,
+  Schema.Struct({ type: Schema.tag("text_end"), contentIndex: Schema.Int }),
+  AgentEvent.ThinkingStart,
+  AgentEvent.ThinkingDelta,
+  Schema.Struct({
+    type: Schema.tag("thinking_end"),
+    contentIndex: Schema.Int,
+    signature: Schema.optionalKey(Schema.String)
+  }),
+  AgentEvent.ToolCallStart,
+  AgentEvent.ToolCallDelta,
+  Schema.Struct({ type: Schema.tag("toolcall_end"), contentIndex: Schema.Int }),
+  AgentEvent.OtherBlock,
+  Schema.Struct({
+    type: Schema.tag("done"),
+    reason: Schema.Literals(["stop", "length", "toolUse"]),
+    stopDetail: Schema.optionalKey(Message.StopDetail),
+    usage: Schema.optionalKey(Message.Usage)
+  })
+])
+export type ProviderEvent = typeof ProviderEvent.Type
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Errors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Why a provider failed. `aborted` is a failure that is the abort of the request, not a fault. */
+export const ProviderErrorReason = Schema.Literals([
+  "aborted",
+  "authentication",
+  "permission",
+  "quota",
+  "rateLimit",
+  "overloaded",
+  "notFound",
+  "invalidRequest",
+  "contextWindow",
+  "contentRefused",
+  "network",
+  "brokenStream",
+  "idle",
+  "internal",
+  "unknown"
+])
+export type ProviderErrorReason = typeof ProviderErrorReason.Type
+
+/**
+ * The one way for a provider to fail. `message` can be shown to a person; `retryable` says whether the same request may
+ * succeed later, `retryAfterMs` how many milliseconds the provider asks to wait before; `usage` is what the failed
+ * request has cost so far.
+ */
+export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
+  reason: ProviderErrorReason,
+  message: Schema.String,
+  retryable: Schema.Boolean,
+  retryAfterMs: Schema.optionalKey(Schema.Finite),
+  usage: Schema.optionalKey(Message.Usage),
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Service
+// ---------------------------------------------------------------------------------------------------------------------
+
+export class Provider extends Context.Service<
+  Provider,
+  {
+    /**
+     * Asks the model. The request is made when the stream is first pulled; closing the stream's scope closes the
+     * connection. After `done` nothing more is pulled.
+     */
+    readonly stream: (request: ProviderRequest) => Stream.Stream<ProviderEvent, ProviderError>
+  }
+>()("effect-agent/services/Provider") {}
