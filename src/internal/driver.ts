@@ -194,18 +194,17 @@ export const toStream = <A, R>(
   )
 
 type Events<A> = readonly [A, ...Array<A>]
-type Resume<A> = (effect: Effect.Effect<A, Cause.Done>) => void
 
-/** Where the driving fiber and the consumer's fiber meet: each waits for the other without a queue between them. */
+/** Where the driving fiber and the consumer's fiber meet: each waits for the other, without a queue between them. */
 class Handover<A, R> {
   private readonly driver: Driver<A, R>
   private isStarted = false
   private isGone = false
-  /** The consumer, in a pull. */
-  private consumer: Resume<Events<A>> | undefined
-  /** The driving fiber, after it has handed its events over. */
-  private producer: ((effect: Effect.Effect<boolean>) => void) | undefined
-  /** Events that were delivered while no pull was waiting, since it had been interrupted. */
+  /** Wakes the consumer, which waits in a pull. */
+  private consumer: ((signal: Effect.Effect<void, Cause.Done>) => void) | undefined
+  /** Lets the driving fiber go on, which waits in a delivery. */
+  private producer: ((isHeard: Effect.Effect<boolean>) => void) | undefined
+  /** Delivered, and not yet taken: a pull that is interrupted after it was woken leaves them to the next one. */
   private ready: Events<A> | undefined
   private end: Effect.Effect<never, Cause.Done> | undefined
   private onEnd: (() => void) | undefined
@@ -220,12 +219,8 @@ class Handover<A, R> {
     })
   }
 
-  private readonly next: Pull.Pull<Events<A>> = Effect.callback((resume) => {
-    if (this.ready !== undefined) {
-      const events = this.ready
-      this.ready = undefined
-      return resume(Effect.succeed(events))
-    }
+  private readonly woken: Effect.Effect<void, Cause.Done> = Effect.callback((resume) => {
+    if (this.ready !== undefined) return resume(Effect.void)
     if (this.end !== undefined) return resume(this.end)
     this.consumer = resume
     this.goOn()
@@ -234,7 +229,13 @@ class Handover<A, R> {
     })
   })
 
-  /** In an interruptible region the handler does not see the fiber's own interruption: then `leave` aborts. */
+  private readonly next: Pull.Pull<Events<A>> = Effect.map(this.woken, () => {
+    const events = this.ready!
+    this.ready = undefined
+    return events
+  })
+
+  /** In an interruptible region the handler does not see the fiber's own interruption: there `leave` aborts. */
   readonly pull: Pull.Pull<Events<A>> = Effect.catchCause(Effect.interruptible(this.next), (cause) => {
     if (!Cause.hasInterrupts(cause)) return Effect.failCause(cause)
     this.driver.abort()
@@ -263,17 +264,20 @@ class Handover<A, R> {
     return Effect.callback((resume) => {
       if (this.isGone) return resume(Effect.succeed(false))
       this.producer = resume
-      const consumer = this.consumer
-      this.consumer = undefined
-      if (consumer === undefined) this.ready = events
-      else consumer(Effect.succeed(events))
+      this.ready = events
+      this.wake(Effect.void)
     })
   }
 
   private finish(exit: Exit.Exit<void>): void {
     this.end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
-    this.consumer?.(this.end)
-    this.consumer = undefined
+    this.wake(this.end)
     this.onEnd?.()
+  }
+
+  private wake(signal: Effect.Effect<void, Cause.Done>): void {
+    const consumer = this.consumer
+    this.consumer = undefined
+    consumer?.(signal)
   }
 }

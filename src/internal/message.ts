@@ -195,9 +195,7 @@ export class MessageFold {
   }
 
   private replace(index: number, content: AssistantContent): void {
-    const copy = this.content.slice()
-    copy[index] = content
-    this.content = copy
+    this.content = this.content.length === 1 ? [content] : this.content.with(index, content)
   }
 
   private misplaced(event: { readonly type: string; readonly contentIndex: number }): undefined {
