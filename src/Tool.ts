@@ -78,7 +78,11 @@ export interface Tool<P, out R = never> extends Options<P, R>, Declaration {
 export type Any<R = any> = Tool<any, R>
 
 /** The services that some tools need. */
-export type Services<Tools> = Tools extends ReadonlyArray<Tool<infer _P, infer R>> ? R : never
+export type Services<Tools extends ReadonlyArray<Any>> = Tools[number] extends infer T
+  ? T extends Any<infer R>
+    ? R
+    : never
+  : never
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Constructors

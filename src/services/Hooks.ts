@@ -104,7 +104,11 @@ export const block = (reason?: string): ToolCallDecision => ({ _tag: "Block", re
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** The services that some hooks need. */
-export type Services<All> = All extends ReadonlyArray<Hooks<infer R>> ? R : never
+export type Services<All extends ReadonlyArray<Any>> = All[number] extends infer H
+  ? H extends Hooks<infer R>
+    ? R
+    : never
+  : never
 
 /**
  * Several hooks as one, asked in order.

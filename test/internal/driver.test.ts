@@ -132,7 +132,6 @@ describe("delivery", () => {
   it.effect("a defect of the program is one of the stream", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(
-        // oxlint-disable-next-line require-yield -- it throws before its first wait
         Stream.runDrain(
           stream(function* () {
             throw new Error("broken program")
