@@ -1,5 +1,7 @@
 /** The public modules of the core, one line each. Providers, tools and test equipment have entries of their own. */
+export * as Agent from "./Agent.ts"
 export * as AgentEvent from "./AgentEvent.ts"
+export * as AgentState from "./AgentState.ts"
 export * as Loop from "./Loop.ts"
 export * as Message from "./Message.ts"
 export * as Hooks from "./services/Hooks.ts"

@@ -7,7 +7,7 @@ import { parseAst } from "vitest/node"
 import manifest from "../package.json" with { type: "json" }
 
 const contracts = ["data", "services"]
-const core = [...contracts, "internal", "Loop", "Agent", "index"]
+const core = [...contracts, "internal", "Loop", "agent", "Agent", "index"]
 
 /** The layers, from the bottom up, and what each may import besides itself. */
 const layers: Record<string, ReadonlyArray<string>> = {
@@ -15,7 +15,8 @@ const layers: Record<string, ReadonlyArray<string>> = {
   services: ["data"],
   internal: contracts,
   Loop: [...contracts, "internal"],
-  Agent: [...contracts, "internal", "Loop"],
+  agent: [...contracts, "internal", "Loop"],
+  Agent: [...contracts, "internal", "Loop", "agent"],
   index: core,
   providers: contracts,
   tools: contracts,
@@ -26,7 +27,7 @@ const layers: Record<string, ReadonlyArray<string>> = {
 /** The layer of a file: its folder in src or, directly in src, its own name. */
 const layerOf = (file: string): string => {
   const name = file.split("/")[1]!.replace(/\.ts$/, "")
-  return ["Message", "AgentEvent", "Tool"].includes(name) ? "data" : name
+  return ["Message", "AgentEvent", "AgentState", "Tool"].includes(name) ? "data" : name
 }
 
 interface Node {

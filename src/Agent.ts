@@ -1,0 +1,259 @@
+/**
+ * What an application holds of an agent: its transcript, its queues and its controls. Runs are those of `Loop`; the agent
+ * starts one at a time, keeps what it tells, and hands it to listeners.
+ *
+ * When a run is over, a queued message is in its queue or in the transcript, never in neither or both. Closing the scope
+ * in which an agent was made settles its run and its queues within the grace period.
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import {
+  type AgentBusy,
+  type CannotContinue,
+  Core,
+  type Input,
+  messagesOf,
+  type Options,
+  type PromptOptions,
+  type Running,
+  type RunResult,
+  type Settings
+} from "./agent/core.ts"
+import type { QueueMode, Receipt } from "./agent/messageQueue.ts"
+import type { EventsSkipped } from "./agent/watchers.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
+import * as AgentState from "./AgentState.ts"
+import type { Message } from "./Message.ts"
+import * as Hooks from "./services/Hooks.ts"
+import type { Model, Provider, ThinkingLevel } from "./services/Provider.ts"
+import { Toolset } from "./services/Toolset.ts"
+import type * as Tool from "./Tool.ts"
+
+export {
+  AgentBusy,
+  CannotContinue,
+  type Input,
+  type Options,
+  type PromptOptions,
+  type RunResult,
+  type TextWithImages
+} from "./agent/core.ts"
+export { type Delivery, NotDelivered, type QueueMode, type Receipt } from "./agent/messageQueue.ts"
+export { type EventsSkipped, WATCH_BUFFER } from "./agent/watchers.ts"
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Models
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The state of the fold, and what is not in events. `isStreaming` is true until the listeners of `agent_end` are done. */
+export interface Snapshot extends AgentState.AgentState, Settings {
+  readonly isStreaming: boolean
+  /** Whether a queue holds a message. */
+  readonly isQueued: boolean
+  readonly steeringMode: QueueMode
+  readonly followUpMode: QueueMode
+}
+
+/**
+ * Told every event, in order, and awaited before the run goes on. It cannot fail; one that dies is reported to the log. It
+ * may abort, queue messages and look at the state, but must not wait for the run to end.
+ */
+export type Listener = (event: AgentEvent) => Effect.Effect<void> | void
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Service
+// ---------------------------------------------------------------------------------------------------------------------
+
+export class Agent extends Context.Service<
+  Agent,
+  {
+    /** Runs the agent on a prompt, and waits for the end. Interrupting it aborts the run and waits for its end. */
+    readonly prompt: <R = never>(input: Input, options?: PromptOptions<R>) => Effect.Effect<RunResult, AgentBusy, R>
+    /** The events of a run on a prompt. Leaving the stream aborts the run; reading it slowly slows the run down. */
+    readonly stream: <R = never>(input: Input, options?: PromptOptions<R>) => Stream.Stream<AgentEvent, AgentBusy, R>
+    /**
+     * Runs the agent on its transcript. After an assistant message it takes queued messages as the prompt: steering
+     * messages (then the run's first poll for them is skipped), else follow-ups.
+     */
+    readonly continue: Effect.Effect<RunResult, AgentBusy | CannotContinue>
+    /** Queues a message that the model is to see before its next response. */
+    readonly steer: (message: Message) => Effect.Effect<Receipt>
+    /** Queues a message that waits until a run would otherwise end. */
+    readonly followUp: (message: Message) => Effect.Effect<Receipt>
+    readonly clearSteering: Effect.Effect<void>
+    readonly clearFollowUp: Effect.Effect<void>
+    readonly clearQueues: Effect.Effect<void>
+    /** Asks for the end of the run, and returns. Anyone may call it; on an idle agent it does nothing. */
+    readonly abort: Effect.Effect<void>
+    /** Waits until no run goes on and the listeners of its end are done. A listener must not wait for that. */
+    readonly waitForIdle: Effect.Effect<void>
+    /** Clears transcript, queues and error. System prompt, model, thinking level and tools stay. */
+    readonly reset: Effect.Effect<void, AgentBusy>
+    readonly state: Effect.Effect<Snapshot>
+    /** Adds a listener until the scope is closed. */
+    readonly subscribe: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * The state now and the events after it, without a gap, until the scope is closed. It does not hold the run: a watcher
+     * that is more than `WATCH_BUFFER` events behind misses the oldest, and is told how many.
+     */
+    readonly watch: Effect.Effect<
+      { readonly state: Snapshot; readonly events: Stream.Stream<AgentEvent | EventsSkipped> },
+      never,
+      Scope.Scope
+    >
+    readonly setModel: (model: Model) => Effect.Effect<void>
+    readonly setThinkingLevel: (level: ThinkingLevel) => Effect.Effect<void>
+    readonly setSystemPrompt: (systemPrompt: string | undefined) => Effect.Effect<void>
+    readonly setTools: (tools: ReadonlyArray<Tool.Any<never>>) => Effect.Effect<void>
+    readonly setMessages: (messages: ReadonlyArray<Message>) => Effect.Effect<void>
+    readonly setToolExecution: (mode: "parallel" | "sequential") => Effect.Effect<void>
+    readonly setSteeringMode: (mode: QueueMode) => Effect.Effect<void>
+    readonly setFollowUpMode: (mode: QueueMode) => Effect.Effect<void>
+  }
+>()("effect-agent/Agent") {}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Makes an agent that lives until the scope is closed. */
+export const make = Effect.fnUntraced(function* <R = never>(
+  options: Options<R>
+): Effect.fn.Return<Agent["Service"], never, Provider | Toolset | R | Scope.Scope> {
+  const { tools } = yield* Toolset
+  const core = new Core(options, tools, yield* Effect.context<Provider | R>(), yield* Effect.scope)
+  yield* Effect.addFinalizer(() => Effect.sync(() => core.close()))
+  return Agent.of({ ...runs(core), ...queues(core), ...observation(core), ...settings(core) })
+})
+
+/** An agent as a layer. What its hooks need shows in the layer's type. */
+export const layer = <R = never>(options: Options<R>): Layer.Layer<Agent, never, Provider | Toolset | R> =>
+  Layer.effect(Agent, make(options))
+
+const runs = <R>(core: Core<R>) => {
+  const waitForIdle: Effect.Effect<void> = Effect.suspend(() =>
+    core.running === undefined
+      ? Effect.void
+      : Effect.andThen(Effect.exit(Deferred.await(core.running.ended)), waitForIdle)
+  )
+  return {
+    prompt: <R2 = never>(input: Input, options?: PromptOptions<R2>) => resultOf(core, startOn(core, input, options)),
+    stream: <R2 = never>(input: Input, options?: PromptOptions<R2>) =>
+      Stream.unwrap(streamOf(core, startOn(core, input, options), waitForIdle)),
+    continue: resultOf(core, core.continue()),
+    abort: Effect.sync(() => core.abort()),
+    waitForIdle,
+    reset: core.reset()
+  }
+}
+
+const startOn = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> = {}) =>
+  Effect.gen(function* () {
+    const prompts = yield* messagesOf(input)
+    const context = yield* Effect.context<R2>()
+    return yield* core.start(prompts, { ...options, hooks: options.hooks && Hooks.provide(options.hooks, context) })
+  })
+
+/** Starts a run and waits for its end; an interrupt aborts it and waits all the same. */
+const resultOf = <R, E, R2>(core: Core<R>, start: Effect.Effect<Running, E, R2>): Effect.Effect<RunResult, E, R2> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(start, (running) =>
+      Effect.onInterrupt(restore(Deferred.await(running.ended)), () => {
+        core.abort(running)
+        return Effect.exit(Deferred.await(running.ended))
+      })
+    )
+  )
+
+/** How far a run may be ahead of who reads it as a stream, in events. */
+const STREAM_BUFFER = 16
+
+const streamOf = Effect.fnUntraced(function* <R, R2>(
+  core: Core<R>,
+  start: Effect.Effect<Running, AgentBusy, R2>,
+  waitForIdle: Effect.Effect<void>
+) {
+  const events = yield* Queue.bounded<AgentEvent, Cause.Done>(STREAM_BUFFER)
+  let running: Running | undefined
+  yield* Effect.addFinalizer(() => {
+    core.abort(running)
+    return Effect.andThen(Queue.shutdown(events), running === undefined ? Effect.void : waitForIdle)
+  })
+  const remove = core.listeners.add((event) => Effect.asVoid(Queue.offer(events, event)))
+  yield* Effect.addFinalizer(() => Effect.sync(remove))
+  running = yield* start
+  yield* Deferred.await(running.ended).pipe(Effect.exit, Effect.andThen(Queue.end(events)), Effect.forkScoped)
+  return Stream.fromQueue(events)
+})
+
+const queues = <R>({ steering, followUp }: Core<R>) => {
+  const clearSteering = Effect.sync(() => steering.clear())
+  const clearFollowUp = Effect.sync(() => followUp.clear())
+  return {
+    steer: (message: Message) => Effect.sync(() => steering.add(message)),
+    followUp: (message: Message) => Effect.sync(() => followUp.add(message)),
+    clearSteering,
+    clearFollowUp,
+    clearQueues: Effect.andThen(clearSteering, clearFollowUp),
+    setSteeringMode: (mode: QueueMode) => Effect.sync(() => (steering.mode = mode)),
+    setFollowUpMode: (mode: QueueMode) => Effect.sync(() => (followUp.mode = mode))
+  }
+}
+
+const observation = <R>(core: Core<R>) => ({
+  state: Effect.sync(() => snapshotOf(core)),
+  subscribe: (listener: Listener) =>
+    Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => core.listeners.add(listener)),
+        (remove) => Effect.sync(remove)
+      )
+    ),
+  watch: Effect.acquireRelease(
+    Effect.sync(() => core.watch()),
+    (watcher) => Effect.sync(() => core.unwatch(watcher))
+  ).pipe(Effect.map((watcher) => ({ state: snapshotOf(core), events: watcher.stream })))
+})
+
+const snapshotOf = <R>(core: Core<R>): Snapshot => {
+  const { state, settings, steering, followUp } = core
+  return {
+    get messages() {
+      return state.messages
+    },
+    streamingMessage: state.streamingMessage,
+    pendingToolCalls: state.pendingToolCalls,
+    errorMessage: state.errorMessage,
+    isStreaming: core.running !== undefined,
+    isQueued: core.isQueued,
+    ...settings,
+    steeringMode: steering.mode,
+    followUpMode: followUp.mode
+  }
+}
+
+const settings = <R>(core: Core<R>) => {
+  const set =
+    <Key extends keyof Settings>(key: Key) =>
+    (value: Settings[Key]) =>
+      Effect.sync(() => {
+        core.settings = { ...core.settings, [key]: value }
+      })
+  return {
+    setModel: set("model"),
+    setThinkingLevel: set("thinkingLevel"),
+    setSystemPrompt: set("systemPrompt"),
+    setTools: set("tools"),
+    setToolExecution: set("toolExecution"),
+    setMessages: (messages: ReadonlyArray<Message>) =>
+      Effect.sync(() => {
+        core.state = AgentState.withMessages(core.state, messages)
+      })
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * The runs of an agent: one at a time, each fed with what is queued, folded into the state and told to listeners. Whatever
+ * a run has taken from a queue and not told when it is over goes back.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AgentEvent, EndReason } from "../AgentEvent.ts"
+import * as AgentState from "../AgentState.ts"
+import * as Loop from "../Loop.ts"
+import { emptyUsage, type Image, type Message, type ResponseError, type Usage } from "../Message.ts"
+import * as Hooks from "../services/Hooks.ts"
+import type { Model, Provider, ThinkingLevel } from "../services/Provider.ts"
+import type * as Tool from "../Tool.ts"
+import { Listeners } from "./listeners.ts"
+import { MessageQueue, type QueueMode } from "./messageQueue.ts"
+import { Watcher } from "./watchers.ts"
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Models
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What an agent starts from. Limits and hooks are those of `Loop`; queue modes are `one-at-a-time` unless given. */
+export interface Options<R = never> extends Omit<
+  Loop.ResumeOptions<ReadonlyArray<Tool.Any<never>>, R>,
+  "tools" | "steering" | "followUp"
+> {
+  readonly steeringMode?: QueueMode | undefined
+  readonly followUpMode?: QueueMode | undefined
+  /** Starts another run by itself when messages are queued after one that was not aborted and did not fail. */
+  readonly continueWhenQueued?: boolean | undefined
+}
+
+/** A prompt: a text, with images or without, or messages. A text becomes a user message with one text block. */
+export type Input = string | TextWithImages | Message | ReadonlyArray<Message>
+
+export interface TextWithImages {
+  readonly text: string
+  readonly images: ReadonlyArray<Image>
+}
+
+/** What one prompt may set for its run: hooks, asked after those of the agent, and a limit. */
+export interface PromptOptions<R = never> {
+  readonly hooks?: Hooks.Hooks<R> | undefined
+  readonly maxTurns?: number | undefined
+}
+
+/** What came of a run. `text` is that of its last response; `error` and `errorMessage` are there if that one failed. */
+export interface RunResult {
+  readonly messages: ReadonlyArray<Message>
+  readonly reason: EndReason
+  readonly text: string
+  readonly usage: Usage
+  readonly error?: ResponseError | undefined
+  readonly errorMessage?: string | undefined
+}
+
+/** The agent is in a run. Wait for its end (`waitForIdle`), or queue the message (`steer`, `followUp`). */
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
+  override get message() {
+    return "The agent is running. Wait until it is idle, or queue the message with steer or followUp."
+  }
+}
+
+/** There is nothing that `continue` could answer. */
+export class CannotContinue extends Schema.TaggedError<CannotContinue>()("CannotContinue", {
+  reason: Schema.Literals(["empty", "endsWithAssistant"])
+}) {
+  override get message() {
+    return this.reason === "empty"
+      ? "There is nothing to continue: the transcript is empty. Prompt the agent instead."
+      : "The transcript ends with an assistant message and nothing is queued. Prompt the agent, or queue a message first."
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Runs
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A run of the agent, from its start until the listeners of its end are done. */
+export interface Running {
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  isAborted: boolean
+  turn: number
+  result: RunResult
+  readonly ended: Deferred.Deferred<RunResult>
+}
+
+/** What a run starts with, and the next one may start with something else. */
+export interface Settings {
+  readonly systemPrompt: string | undefined
+  readonly model: Model
+  readonly thinkingLevel: ThinkingLevel
+  readonly tools: ReadonlyArray<Tool.Any<never>>
+  readonly toolExecution: "parallel" | "sequential"
+}
+
+/** The parts of an agent that are not its interface: what it holds, and how a run of it goes. */
+export class Core<R> {
+  settings: Settings
+  running: Running | undefined
+  readonly steering: MessageQueue
+  readonly followUp: MessageQueue
+  readonly listeners = new Listeners<AgentEvent>()
+  private watchers: ReadonlyArray<Watcher> = []
+  readonly clock: Clock.Clock
+
+  private folded: AgentState.AgentState
+  /** The last `message_update`. The next event makes it pointless to fold it in, so that is done when somebody looks. */
+  private update: AgentEvent | undefined
+  private readonly options: Options<R>
+  private readonly context: Context.Context<Provider | R>
+  private readonly scope: Scope.Scope
+
+  constructor(
+    options: Options<R>,
+    tools: ReadonlyArray<Tool.Any<never>>,
+    context: Context.Context<Provider | R>,
+    scope: Scope.Scope
+  ) {
+    this.settings = {
+      systemPrompt: options.systemPrompt,
+      model: options.model,
+      thinkingLevel: options.thinkingLevel ?? "off",
+      tools,
+      toolExecution: options.toolExecution ?? "parallel"
+    }
+    this.folded = AgentState.make(options.messages)
+    this.steering = new MessageQueue(options.steeringMode ?? "one-at-a-time")
+    this.followUp = new MessageQueue(options.followUpMode ?? "one-at-a-time")
+    this.clock = Context.get(context, Clock.Clock)
+    this.options = options
+    this.context = context
+    this.scope = scope
+  }
+
+  get state(): AgentState.AgentState {
+    if (this.update !== undefined) this.state = AgentState.reduce(this.folded, this.update)
+    return this.folded
+  }
+
+  set state(state: AgentState.AgentState) {
+    this.folded = state
+    this.update = undefined
+  }
+
+  get isQueued(): boolean {
+    return !this.steering.isEmpty || !this.followUp.isEmpty
+  }
+
+  /** Starts a run. One that begins with steering messages does not ask for more of them before its first response. */
+  start(
+    prompts: ReadonlyArray<Message>,
+    { hooks = {}, maxTurns = this.options.maxTurns }: PromptOptions = {},
+    isSteered = false
+  ): Effect.Effect<Running, AgentBusy> {
+    return Effect.suspend(() => {
+      if (this.running !== undefined) return Effect.fail(new AgentBusy())
+      const running: Running = {
+        fiber: undefined,
+        isAborted: false,
+        turn: 0,
+        result: { messages: [], reason: "aborted", text: "", usage: emptyUsage },
+        ended: Deferred.makeUnsafe()
+      }
+      this.running = running
+      let skipsPoll = isSteered
+      const run = Loop.run({
+        ...this.options,
+        ...this.settings,
+        messages: this.state.messages,
+        prompts,
+        hooks: Hooks.combine(this.options.hooks ?? {}, hooks),
+        maxTurns,
+        steering: Effect.sync(() => {
+          const skips = skipsPoll
+          skipsPoll = false
+          return skips ? [] : this.steering.take()
+        }),
+        followUp: Effect.sync(() => this.followUp.take())
+      })
+      return Effect.map(Effect.forkIn(this.play(running, run), this.scope, { startImmediately: true }), (fiber) => {
+        fiber.addObserver((exit) => this.finish(running, exit))
+        return running
+      })
+    })
+  }
+
+  /** Nothing but a wait of the run can be interrupted, so that an aborted run tells its end. */
+  private play(running: Running, run: Stream.Stream<AgentEvent, never, Provider | R>): Effect.Effect<void> {
+    return Effect.uninterruptible(
+      Effect.withFiber((fiber) => {
+        running.fiber = fiber
+        if (running.isAborted) fiber.interruptUnsafe()
+        return Stream.runForEachArray(run, (events) =>
+          this.listeners.deliver(events, (event) => this.take(running, event))
+        )
+      })
+    ).pipe(Effect.provideContext(this.context))
+  }
+
+  private take(running: Running, event: AgentEvent): void {
+    if (event.type === "message_update") this.update = event
+    else this.state = AgentState.reduce(this.folded, event)
+    if (event.type === "turn_start") running.turn++
+    else if (event.type === "message_end") this.settle(event.message, running.turn)
+    else if (event.type === "agent_end") running.result = resultOf(event)
+    for (const watcher of this.watchers) watcher.offer(event)
+  }
+
+  private settle(message: Message, turn: number): void {
+    const delivery = { turn, timestamp: this.clock.currentTimeMillisUnsafe() }
+    this.steering.settle(message, delivery)
+    this.followUp.settle(message, delivery)
+  }
+
+  abort(running = this.running): void {
+    if (running === undefined) return
+    running.isAborted = true
+    running.fiber?.interruptUnsafe()
+  }
+
+  private finish(running: Running, exit: Exit.Exit<void>): void {
+    this.running = undefined
+    this.steering.giveBack()
+    this.followUp.giveBack()
+    const { result } = running
+    const isDefect = Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+    Deferred.doneUnsafe(running.ended, isDefect ? Effect.failCause(exit.cause) : Effect.succeed(result))
+    const goesOn = this.options.continueWhenQueued === true && result.reason !== "aborted" && result.reason !== "error"
+    if (goesOn && !isDefect && this.isQueued) Effect.runFork(Effect.ignore(Effect.suspend(() => this.startQueued())))
+  }
+
+  /** Starts a run on the transcript as it is, or after an assistant message on what is queued. */
+  continue(): Effect.Effect<Running, AgentBusy | CannotContinue> {
+    return Effect.suspend((): Effect.Effect<Running, AgentBusy | CannotContinue> => {
+      if (this.running !== undefined) return Effect.fail(new AgentBusy())
+      const last = this.state.messages.at(-1)
+      if (last === undefined) return Effect.fail(new CannotContinue({ reason: "empty" }))
+      return last.role === "assistant" ? this.startQueued() : this.start([])
+    })
+  }
+
+  /** Starts a run on queued messages: steering messages, else follow-ups. */
+  private startQueued(): Effect.Effect<Running, AgentBusy | CannotContinue> {
+    const steered = this.steering.take()
+    if (steered.length > 0) return this.start(steered, {}, true)
+    const queued = this.followUp.take()
+    return queued.length > 0 ? this.start(queued) : Effect.fail(new CannotContinue({ reason: "endsWithAssistant" }))
+  }
+
+  /** Forgets the conversation; what a run starts with stays. */
+  reset(): Effect.Effect<void, AgentBusy> {
+    return Effect.suspend(() => {
+      if (this.running !== undefined) return Effect.fail(new AgentBusy())
+      this.steering.clear()
+      this.followUp.clear()
+      this.state = AgentState.make()
+      return Effect.void
+    })
+  }
+
+  watch(): Watcher {
+    const watcher = new Watcher(() => this.state)
+    this.watchers = [...this.watchers, watcher]
+    return watcher
+  }
+
+  unwatch(watcher: Watcher): void {
+    this.watchers = this.watchers.filter((other) => other !== watcher)
+    watcher.close()
+  }
+
+  close(): void {
+    this.steering.close()
+    this.followUp.close()
+    for (const watcher of this.watchers) watcher.close()
+  }
+}
+
+const resultOf = ({ messages, reason, usage }: Extract<AgentEvent, { type: "agent_end" }>): RunResult => {
+  const last = messages.findLast((message) => message.role === "assistant")
+  return {
+    messages,
+    reason,
+    usage,
+    text: last?.content.map((block) => (block.type === "text" ? block.text : "")).join("") ?? "",
+    ...(last?.error && { error: last.error }),
+    ...(last?.errorMessage !== undefined && { errorMessage: last.errorMessage })
+  }
+}
+
+export const messagesOf = (input: Input): Effect.Effect<ReadonlyArray<Message>> => {
+  if (Array.isArray(input)) return Effect.succeed(input)
+  if (typeof input === "object" && "role" in input) return Effect.succeed([input])
+  const { text, images } = typeof input === "string" ? { text: input, images: [] } : (input as TextWithImages)
+  return Effect.map(Clock.currentTimeMillis, (timestamp) => [
+    { role: "user", content: [{ type: "text", text }, ...images], timestamp }
+  ])
+}
