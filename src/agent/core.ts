@@ -142,7 +142,8 @@ export class Core<R> {
   }
 
   get state(): AgentState.AgentState {
-    if (this.update !== undefined) this.state = AgentState.reduce(this.folded, this.update)
+    if (this.update !== undefined) this.folded = AgentState.reduce(this.folded, this.update)
+    this.update = undefined
     return this.folded
   }
 

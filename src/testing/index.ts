@@ -1,0 +1,2 @@
+/** What tests of agents use. */
+export * as TraceChecker from "./TraceChecker.ts"
