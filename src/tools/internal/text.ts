@@ -1,0 +1,52 @@
+/**
+ * Bytes and names to text that a model can be sent. No function here cuts a character in two, and what leaves a tool
+ * is well-formed (no lone surrogates) and never only blanks: both make a provider refuse the whole request.
+ */
+import type * as Schema from "effect/Schema"
+import * as Tool from "../../Tool.ts"
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/** Bytes that are not UTF-8 become U+FFFD. */
+export const decode = (bytes: Uint8Array): string => decoder.decode(bytes)
+
+/** The text of bytes that were cut off at their end: an unfinished character is left out. */
+export const decodeStart = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true })
+
+/** The text of bytes that were cut off at their start: the rest of a character is left out. */
+export const decodeEnd = (bytes: Uint8Array): string => {
+  let start = 0
+  while (start < 3 && isContinuation(bytes[start])) start++
+  return decode(bytes.subarray(start))
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** `100,000,000` */
+export const count = (n: number): string => n.toLocaleString("en-US")
+
+/** `1 line`, `2 lines` */
+export const plural = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
+
+/** A file name on one line: one with control characters, or others that move text about, is quoted and escaped. */
+export const showName = (name: string): string =>
+  unprintable.test(name)
+    ? JSON.stringify(name).replaceAll(new RegExp(unprintable, "gu"), (char) => `\\u${hex(char)}`)
+    : name
+
+const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+const hex = (char: string): string => char.charCodeAt(0).toString(16).padStart(4, "0")
+
+/** A text that can be sent: well-formed, and with a sign for each NUL, which some receivers refuse. */
+export const clean = (text: string): string => text.toWellFormed().replaceAll("\0", "\u2400")
+
+/** A result of one text block. */
+export const result = (text: string, details: Schema.Json): Tool.ToolResult => ({ ...Tool.text(clean(text)), details })
+
+export const failure = (message: string, cause?: unknown): Tool.ToolFailure =>
+  new Tool.ToolFailure({ message: clean(message), ...(cause !== undefined && { cause }) })
+
+/** `text`, or what stands for it if there is nothing to see in it. */
+export const orElse = (text: string, placeholder: string): string => (text.trim() === "" ? placeholder : text)
