@@ -1,4 +1,8 @@
-/** Calls functions of the application so that whatever they do stays an exit: a throw, or a value that is no Effect. */
+/**
+ * Calls functions of the application so that whatever they do stays an exit: a throw, or a value that is no Effect. Events
+ * tell only what a defect says; the log, at level debug, tells where it comes from.
+ */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -6,10 +10,16 @@ import { wait } from "./driver.ts"
 
 /** The effect that `f` gives; what `f` throws, or gives that is no Effect, is a defect of it. */
 export const guarded = <A, E, R>(what: string, f: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
-    const effect = f()
-    return Effect.isEffect(effect) ? effect : Effect.die(`${what} did not give an Effect.`)
-  })
+  Effect.tapCause(
+    Effect.suspend(() => {
+      const effect = f()
+      return Effect.isEffect(effect) ? effect : Effect.die(`${what} did not give an Effect.`)
+    }),
+    (cause) => logDefect(what, cause)
+  )
+
+export const logDefect = (what: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasDies(cause) ? Effect.logDebug(`${what} died`, cause) : Effect.void
 
 /** Like a wait for `f`, but without one where the result is there at once. */
 export function* immediately<A, E>(f: () => Effect.Effect<A, E>) {

@@ -19,6 +19,7 @@ import type { AssistantMessage, ResponseError, Usage } from "../Message.ts"
 import { type Provider, ProviderError, type ProviderEvent, type ProviderRequest } from "../services/Provider.ts"
 import { describeDefect } from "../Tool.ts"
 import { cleanup, EVENTS_PER_YIELD, type Run, wait, wasAborted } from "./driver.ts"
+import { guarded, logDefect } from "./guard.ts"
 import type { Ending, MessageFold } from "./message.ts"
 
 export interface ResponseOptions<R> {
@@ -45,7 +46,7 @@ export function* respond<R>(run: Run<AgentEvent>, request: ProviderRequest, opti
       return closeMessage(run, fold, endingOf(fold, failure))
     }
     const { retry } = options
-    const delay = yield* wait(Effect.suspend(() => retry(failure, attempt)))
+    const delay = yield* wait(guarded("The retry policy", () => retry(failure, attempt)))
     if (Exit.isFailure(delay)) return closeMessage(run, fold, failureOf(run, delay))
     if (Option.isNone(delay.value)) return closeMessage(run, fold, endingOf(fold, failure))
     run.outbox.push(retryEvent(failure, attempt, delay.value.value))
@@ -91,7 +92,10 @@ function* pullResponse(
   const pull = wait(opened.value)
   while (!fold.isOver) {
     const pulled = yield* pull
-    if (Exit.isFailure(pulled)) return failureOf(run, pulled)
+    if (Exit.isFailure(pulled)) {
+      if (Cause.hasDies(pulled.cause)) yield* wait(logDefect("The provider's stream", pulled.cause))
+      return failureOf(run, pulled)
+    }
     const events = pulled.value
     for (let from = 0; from < events.length && !fold.isOver; from += EVENTS_PER_YIELD) {
       if (from > 0) {
@@ -106,7 +110,7 @@ function* pullResponse(
 }
 
 const openStream = (provider: Provider["Service"], request: ProviderRequest, scope: Scope.Scope) =>
-  Effect.suspend(() => {
+  guarded("The provider", () => {
     const stream = provider.stream(request)
     return Stream.isStream(stream)
       ? Channel.toPullScoped(stream.channel, scope)

@@ -46,7 +46,7 @@ export function* prepareCall<R>(batch: BatchContext<R>, call: ToolCall) {
   const { prepareArguments, exclusive } = tool
   if (prepareArguments !== undefined) {
     const given = args as typeof call.arguments
-    const mended = yield* wait(Effect.sync(() => prepareArguments(given)))
+    const mended = yield* wait(guarded(describe(tool), () => Effect.sync(() => prepareArguments(given))))
     if (Exit.isFailure(mended)) return mended
     args = mended.value
   }
@@ -55,7 +55,7 @@ export function* prepareCall<R>(batch: BatchContext<R>, call: ToolCall) {
   const allowed = yield* askBefore(batch, call, decoded.value)
   if (Exit.isFailure(allowed)) return allowed
   if (exclusive === undefined) return ready(tool, allowed.value, undefined)
-  const resource = yield* wait(guarded(`The tool "${tool.name}"`, () => exclusive(allowed.value)))
+  const resource = yield* wait(guarded(describe(tool), () => exclusive(allowed.value)))
   return Exit.isFailure(resource) ? resource : ready(tool, allowed.value, resource.value)
 }
 
@@ -83,7 +83,13 @@ export const executeTool = <R>(
   { tool, args }: Prepared<R>,
   call: Tool.Call
 ): Effect.Effect<string | ToolResult, Tool.ToolFailure, R> =>
-  guarded(`The tool "${tool.name}"`, () => tool.execute(args, call))
+  Effect.withSpan(
+    guarded(describe(tool), () => tool.execute(args, call)),
+    "Tool.execute",
+    { attributes: { tool: tool.name, toolCallId: call.id } }
+  )
+
+const describe = (tool: Tool.Any): string => `The tool "${tool.name}"`
 
 /** What the tool did, as the result that the model and the consumer get. */
 export const outcomeOf = (exit: Exit.Exit<string | ToolResult, Tool.ToolFailure>): Outcome => {
