@@ -5,12 +5,10 @@
  * When a run is over, a queued message is in its queue or in the transcript, never in neither or both. Closing the scope
  * in which an agent was made settles its run and its queues within the grace period.
  */
-import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import {
@@ -23,12 +21,14 @@ import {
   type PromptOptions,
   type Running,
   type RunResult,
-  type Settings
+  type Settings,
+  type StartOptions
 } from "./agent/core.ts"
 import type { QueueMode, Receipt } from "./agent/messageQueue.ts"
 import type { EventsSkipped } from "./agent/watchers.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
-import * as AgentState from "./AgentState.ts"
+import type * as AgentState from "./AgentState.ts"
+import { Rendezvous } from "./internal/rendezvous.ts"
 import type { Message } from "./Message.ts"
 import * as Hooks from "./services/Hooks.ts"
 import type { Model, Provider, ThinkingLevel } from "./services/Provider.ts"
@@ -127,8 +127,8 @@ export const make = Effect.fnUntraced(function* <R = never>(
   options: Options<R>
 ): Effect.fn.Return<Agent["Service"], never, Provider | Toolset | R | Scope.Scope> {
   const { tools } = yield* Toolset
-  const core = new Core(options, tools, yield* Effect.context<Provider | R>(), yield* Effect.scope)
-  yield* Effect.addFinalizer(() => Effect.sync(() => core.close()))
+  const core = new Core(options, tools, yield* Effect.context<Provider | R>())
+  yield* Effect.addFinalizer(() => core.close)
   return Agent.of({ ...runs(core), ...queues(core), ...observation(core), ...settings(core) })
 })
 
@@ -144,20 +144,22 @@ const runs = <R>(core: Core<R>) => {
   )
   return {
     prompt: <R2 = never>(input: Input, options?: PromptOptions<R2>) => resultOf(core, startOn(core, input, options)),
-    stream: <R2 = never>(input: Input, options?: PromptOptions<R2>) =>
-      Stream.unwrap(streamOf(core, startOn(core, input, options), waitForIdle)),
+    stream: <R2 = never>(input: Input, options?: PromptOptions<R2>) => Stream.unwrap(streamOf(core, input, options)),
     continue: resultOf(core, core.continue()),
-    abort: Effect.sync(() => core.abort()),
+    abort: Effect.sync(() => {
+      if (core.running !== undefined) core.abort(core.running)
+    }),
     waitForIdle,
     reset: core.reset()
   }
 }
 
-const startOn = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> = {}) =>
+const startOn = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> = {}, more: StartOptions = {}) =>
   Effect.gen(function* () {
     const prompts = yield* messagesOf(input)
     const context = yield* Effect.context<R2>()
-    return yield* core.start(prompts, { ...options, hooks: options.hooks && Hooks.provide(options.hooks, context) })
+    const hooks = options.hooks && Hooks.provide(options.hooks, context)
+    return yield* core.start(prompts, { ...options, ...more, hooks })
   })
 
 /** Starts a run and waits for its end; an interrupt aborts it and waits all the same. */
@@ -171,26 +173,16 @@ const resultOf = <R, E, R2>(core: Core<R>, start: Effect.Effect<Running, E, R2>)
     )
   )
 
-/** How far a run may be ahead of who reads it as a stream, in events. */
-const STREAM_BUFFER = 16
-
-const streamOf = Effect.fnUntraced(function* <R, R2>(
-  core: Core<R>,
-  start: Effect.Effect<Running, AgentBusy, R2>,
-  waitForIdle: Effect.Effect<void>
-) {
-  const events = yield* Queue.bounded<AgentEvent, Cause.Done>(STREAM_BUFFER)
-  let running: Running | undefined
-  yield* Effect.addFinalizer(() => {
-    core.abort(running)
-    return Effect.andThen(Queue.shutdown(events), running === undefined ? Effect.void : waitForIdle)
+const streamOf = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> | undefined) =>
+  Effect.gen(function* () {
+    const reader = new Rendezvous<AgentEvent>()
+    yield* Effect.acquireRelease(startOn(core, input, options, { reader }), (running) => {
+      reader.leave()
+      core.abort(running)
+      return Effect.exit(Deferred.await(running.ended))
+    })
+    return Stream.fromPull(Effect.succeed(reader.pull))
   })
-  const remove = core.listeners.add((event) => Effect.asVoid(Queue.offer(events, event)))
-  yield* Effect.addFinalizer(() => Effect.sync(remove))
-  running = yield* start
-  yield* Deferred.await(running.ended).pipe(Effect.exit, Effect.andThen(Queue.end(events)), Effect.forkScoped)
-  return Stream.fromQueue(events)
-})
 
 const queues = <R>({ steering, followUp }: Core<R>) => {
   const clearSteering = Effect.sync(() => steering.clear())
@@ -216,9 +208,9 @@ const observation = <R>(core: Core<R>) => ({
       )
     ),
   watch: Effect.acquireRelease(
-    Effect.sync(() => core.watch()),
-    (watcher) => Effect.sync(() => core.unwatch(watcher))
-  ).pipe(Effect.map((watcher) => ({ state: snapshotOf(core), events: watcher.stream })))
+    Effect.sync(() => ({ state: snapshotOf(core), watcher: core.watch() })),
+    ({ watcher }) => Effect.sync(() => core.unwatch(watcher))
+  ).pipe(Effect.map(({ state, watcher }) => ({ state, events: watcher.stream })))
 })
 
 const snapshotOf = <R>(core: Core<R>): Snapshot => {
@@ -253,7 +245,7 @@ const settings = <R>(core: Core<R>) => {
     setToolExecution: set("toolExecution"),
     setMessages: (messages: ReadonlyArray<Message>) =>
       Effect.sync(() => {
-        core.state = AgentState.withMessages(core.state, messages)
+        core.setMessages(messages)
       })
   }
 }

@@ -10,10 +10,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent, EndReason } from "./AgentEvent.ts"
+import { copyPlain } from "./internal/arguments.ts"
 import { type BatchResult, executeBatch } from "./internal/batch.ts"
 import { type Run, toStream, wait, wasAborted } from "./internal/driver.ts"
 import { guarded } from "./internal/guard.ts"
@@ -37,7 +39,10 @@ import type * as Tool from "./Tool.ts"
 // Options
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Gives the messages that are waiting, or none. Asked at the points where a run takes messages in. */
+/**
+ * Gives the messages that are waiting, or none. Asked at the points where a run takes messages in. An abort interrupts it
+ * like any other wait: what it has taken by then and could not give, it must keep for the next time.
+ */
 export type Poll<R = never> = Effect.Effect<ReadonlyArray<Message>, never, R>
 
 /**
@@ -228,14 +233,14 @@ class LoopRun<R> {
     let transformed: ReadonlyArray<Message> | undefined
     if (transformContext !== undefined) {
       const { messages } = this.state.context
-      const exit = yield* wait(guarded("The hook transformContext", () => transformContext(messages)))
+      const exit = yield* wait(guarded("The hook transformContext", () => transformContext(messages), areMessages))
       if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
       transformed = exit.value
     }
     let understood = transformed?.filter(isLlmMessage)
     if (convertToLlm !== undefined) {
       const messages = transformed ?? this.state.context.messages
-      const exit = yield* wait(guarded("The hook convertToLlm", () => convertToLlm(messages)))
+      const exit = yield* wait(guarded("The hook convertToLlm", () => convertToLlm(messages), areMessages))
       if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
       understood = [...exit.value]
     }
@@ -247,7 +252,7 @@ class LoopRun<R> {
     const { apiKey, resolveApiKey } = this.options
     if (resolveApiKey === undefined) return Exit.succeed(apiKey)
     const { provider } = this.state.model
-    const resolved = yield* wait(guarded("resolveApiKey", () => resolveApiKey(provider)))
+    const resolved = yield* wait(guarded("resolveApiKey", () => resolveApiKey(provider), isKey))
     return Exit.map(resolved, (key) => (key === undefined || Redacted.value(key) === "" ? apiKey : key))
   }
 
@@ -267,7 +272,7 @@ class LoopRun<R> {
     if (Exit.isFailure(delivered)) return Exit.failCause(delivered.cause)
     if (prepareNextTurn !== undefined) {
       const end = this.turnEnd(message, toolResults)
-      const next = yield* wait(guarded("The hook prepareNextTurn", () => prepareNextTurn(end)))
+      const next = yield* wait(guarded("The hook prepareNextTurn", () => prepareNextTurn(end), isNextTurn))
       if (Exit.isFailure(next)) return Exit.failCause(next.cause)
       if (next.value) this.state.prepare(next.value)
     }
@@ -279,8 +284,8 @@ class LoopRun<R> {
   private turnEnd(message: AssistantMessage, toolResults: ReadonlyArray<ToolResultMessage>): Hooks.TurnEnd {
     const newMessages = view(this.state.newMessages)
     return {
-      message,
-      toolResults,
+      message: copyPlain(message),
+      toolResults: copyPlain(toolResults),
       context: this.state.context,
       get newMessages() {
         return newMessages()
@@ -289,7 +294,7 @@ class LoopRun<R> {
   }
 
   private *poll(queue: Poll<R> | undefined) {
-    return queue === undefined ? nothing : yield* wait(guarded("The poll", () => queue))
+    return queue === undefined ? nothing : yield* wait(guarded("The poll", () => queue, areMessages))
   }
 
   /** Ends the run with what kept it from going on: in the open turn, or after a turn in one of its own (not an abort). */
@@ -324,6 +329,16 @@ class LoopRun<R> {
     this.run.outbox.push(...events)
   }
 }
+
+/** What the types say of hooks and polls, for those that were not compiled with them. */
+const areMessages = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((message) => Predicate.hasProperty(message, "role"))
+const isKey = (value: unknown): boolean => value === undefined || Redacted.isRedacted(value)
+const isNextTurn = (value: unknown): boolean =>
+  value === undefined ||
+  (Predicate.isObject(value) &&
+    (value["context"] === undefined ||
+      (Predicate.isObject(value["context"]) && areMessages(value["context"]["messages"]))))
 
 const nothing: Exit.Exit<ReadonlyArray<Message>> = Exit.succeed([])
 

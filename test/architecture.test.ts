@@ -7,7 +7,7 @@ import { parseAst } from "vitest/node"
 import manifest from "../package.json" with { type: "json" }
 
 const contracts = ["data", "services"]
-const core = [...contracts, "internal", "Loop", "agent", "Agent", "index"]
+const core = [...contracts, "internal", "Loop", "agent", "Agent", "promise", "index"]
 
 /** The layers, from the bottom up, and what each may import besides itself. */
 const layers: Record<string, ReadonlyArray<string>> = {
@@ -17,6 +17,7 @@ const layers: Record<string, ReadonlyArray<string>> = {
   Loop: [...contracts, "internal"],
   agent: [...contracts, "internal", "Loop"],
   Agent: [...contracts, "internal", "Loop", "agent"],
+  promise: [...contracts, "Agent"],
   index: core,
   providers: contracts,
   tools: contracts,

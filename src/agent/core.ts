@@ -8,12 +8,12 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, EndReason } from "../AgentEvent.ts"
 import * as AgentState from "../AgentState.ts"
+import type { Rendezvous } from "../internal/rendezvous.ts"
 import * as Loop from "../Loop.ts"
 import { emptyUsage, type Image, type Message, type ResponseError, type Usage } from "../Message.ts"
 import * as Hooks from "../services/Hooks.ts"
@@ -21,7 +21,7 @@ import type { Model, Provider, ThinkingLevel } from "../services/Provider.ts"
 import type * as Tool from "../Tool.ts"
 import { Listeners } from "./listeners.ts"
 import { MessageQueue, type QueueMode } from "./messageQueue.ts"
-import { Watcher } from "./watchers.ts"
+import { type Before, stateOf, Watcher } from "./watchers.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Models
@@ -91,6 +91,16 @@ export interface Running {
   turn: number
   result: RunResult
   readonly ended: Deferred.Deferred<RunResult>
+  /** Who reads this run alone, and holds it by not reading. */
+  readonly reader: Rendezvous<AgentEvent> | undefined
+}
+
+export interface StartOptions extends PromptOptions {
+  /** The run begins with steering messages, and does not ask for more of them before its first response. */
+  readonly isSteered?: boolean | undefined
+  /** The run begins in a task of its own, so that runs which follow each other do not nest. */
+  readonly isDeferred?: boolean | undefined
+  readonly reader?: Rendezvous<AgentEvent> | undefined
 }
 
 /** What a run starts with, and the next one may start with something else. */
@@ -117,14 +127,9 @@ export class Core<R> {
   private update: AgentEvent | undefined
   private readonly options: Options<R>
   private readonly context: Context.Context<Provider | R>
-  private readonly scope: Scope.Scope
+  private isClosed = false
 
-  constructor(
-    options: Options<R>,
-    tools: ReadonlyArray<Tool.Any<never>>,
-    context: Context.Context<Provider | R>,
-    scope: Scope.Scope
-  ) {
+  constructor(options: Options<R>, tools: ReadonlyArray<Tool.Any<never>>, context: Context.Context<Provider | R>) {
     this.settings = {
       systemPrompt: options.systemPrompt,
       model: options.model,
@@ -138,40 +143,55 @@ export class Core<R> {
     this.clock = Context.get(context, Clock.Clock)
     this.options = options
     this.context = context
-    this.scope = scope
   }
 
   get state(): AgentState.AgentState {
-    if (this.update !== undefined) this.folded = AgentState.reduce(this.folded, this.update)
-    this.update = undefined
+    this.fold(stateOf(this.unfolded))
     return this.folded
   }
 
-  set state(state: AgentState.AgentState) {
+  private get unfolded(): Before {
+    return { folded: this.folded, update: this.update }
+  }
+
+  private fold(state: AgentState.AgentState): void {
     this.folded = state
     this.update = undefined
+  }
+
+  setMessages(messages: ReadonlyArray<Message>): void {
+    this.replaceState(AgentState.withMessages(this.state, messages))
+  }
+
+  private replaceState(state: AgentState.AgentState): void {
+    this.fold(state)
+    for (const watcher of this.watchers) watcher.replace(state)
   }
 
   get isQueued(): boolean {
     return !this.steering.isEmpty || !this.followUp.isEmpty
   }
 
-  /** Starts a run. One that begins with steering messages does not ask for more of them before its first response. */
+  /** Starts a run. It goes on in a fiber of its own, and is over when `ended` is done. */
   start(
     prompts: ReadonlyArray<Message>,
-    { hooks = {}, maxTurns = this.options.maxTurns }: PromptOptions = {},
-    isSteered = false
+    { hooks = {}, maxTurns = this.options.maxTurns, isSteered = false, isDeferred = false, reader }: StartOptions = {}
   ): Effect.Effect<Running, AgentBusy> {
-    return Effect.suspend(() => {
+    return Effect.withFiber((caller) => {
       if (this.running !== undefined) return Effect.fail(new AgentBusy())
       const running: Running = {
         fiber: undefined,
         isAborted: false,
         turn: 0,
         result: { messages: [], reason: "aborted", text: "", usage: emptyUsage },
-        ended: Deferred.makeUnsafe()
+        ended: Deferred.makeUnsafe(),
+        reader
       }
       this.running = running
+      if (this.isClosed) {
+        this.finish(running, Exit.void)
+        return Effect.succeed(running)
+      }
       let skipsPoll = isSteered
       const run = Loop.run({
         ...this.options,
@@ -187,33 +207,41 @@ export class Core<R> {
         }),
         followUp: Effect.sync(() => this.followUp.take())
       })
-      return Effect.map(Effect.forkIn(this.play(running, run), this.scope, { startImmediately: true }), (fiber) => {
-        fiber.addObserver((exit) => this.finish(running, exit))
-        return running
-      })
+      // References are those of who starts the run; services are the agent's own.
+      const fiber = Effect.runForkWith(Context.merge(caller.context, this.context))(
+        isDeferred ? Effect.andThen(Effect.yieldNow, this.play(running, run)) : this.play(running, run)
+      )
+      fiber.addObserver((exit) => this.finish(running, exit))
+      return Effect.succeed(running)
     })
   }
 
   /** Nothing but a wait of the run can be interrupted, so that an aborted run tells its end. */
-  private play(running: Running, run: Stream.Stream<AgentEvent, never, Provider | R>): Effect.Effect<void> {
+  private play(
+    running: Running,
+    run: Stream.Stream<AgentEvent, never, Provider | R>
+  ): Effect.Effect<void, never, Provider | R> {
+    const take = (event: AgentEvent) => this.take(running, event)
+    const deliver = (events: ReadonlyArray<AgentEvent>) =>
+      Effect.andThen(this.listeners.deliver(events, take), () => tellReader(running.reader, events))
     return Effect.uninterruptible(
       Effect.withFiber((fiber) => {
         running.fiber = fiber
         if (running.isAborted) fiber.interruptUnsafe()
-        return Stream.runForEachArray(run, (events) =>
-          this.listeners.deliver(events, (event) => this.take(running, event))
-        )
+        return Stream.runForEachArray(run, deliver)
       })
-    ).pipe(Effect.provideContext(this.context))
+    )
   }
 
+  /** Takes an event in, before the listeners are told of it. */
   private take(running: Running, event: AgentEvent): void {
+    const before = this.unfolded
     if (event.type === "message_update") this.update = event
-    else this.state = AgentState.reduce(this.folded, event)
+    else this.fold(AgentState.reduce(this.folded, event))
     if (event.type === "turn_start") running.turn++
-    else if (event.type === "message_end") this.settle(event.message, running.turn)
     else if (event.type === "agent_end") running.result = resultOf(event)
-    for (const watcher of this.watchers) watcher.offer(event)
+    for (const watcher of this.watchers) watcher.offer(event, before)
+    if (event.type === "message_end") this.settle(event.message, running.turn)
   }
 
   private settle(message: Message, turn: number): void {
@@ -222,21 +250,27 @@ export class Core<R> {
     this.followUp.settle(message, delivery)
   }
 
-  abort(running = this.running): void {
-    if (running === undefined) return
+  abort(running: Running): void {
     running.isAborted = true
     running.fiber?.interruptUnsafe()
   }
 
   private finish(running: Running, exit: Exit.Exit<void>): void {
+    if (this.running !== running) return
     this.running = undefined
     this.steering.giveBack()
     this.followUp.giveBack()
-    const { result } = running
+    const { result, reader, ended } = running
     const isDefect = Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-    Deferred.doneUnsafe(running.ended, isDefect ? Effect.failCause(exit.cause) : Effect.succeed(result))
-    const goesOn = this.options.continueWhenQueued === true && result.reason !== "aborted" && result.reason !== "error"
-    if (goesOn && !isDefect && this.isQueued) Effect.runFork(Effect.ignore(Effect.suspend(() => this.startQueued())))
+    // Before anybody hears of the end: an agent that goes on by itself is not idle in between.
+    if (!isDefect && this.goesOn(result)) Effect.runSync(Effect.ignore(this.startQueued(true)))
+    reader?.close(Exit.void)
+    Deferred.doneUnsafe(ended, isDefect ? Effect.failCause(exit.cause) : Effect.succeed(result))
+  }
+
+  private goesOn({ reason }: RunResult): boolean {
+    const isWanted = this.options.continueWhenQueued === true && this.isQueued && !this.isClosed
+    return isWanted && reason !== "aborted" && reason !== "error"
   }
 
   /** Starts a run on the transcript as it is, or after an assistant message on what is queued. */
@@ -250,27 +284,30 @@ export class Core<R> {
   }
 
   /** Starts a run on queued messages: steering messages, else follow-ups. */
-  private startQueued(): Effect.Effect<Running, AgentBusy | CannotContinue> {
+  private startQueued(isDeferred = false): Effect.Effect<Running, AgentBusy | CannotContinue> {
     const steered = this.steering.take()
-    if (steered.length > 0) return this.start(steered, {}, true)
+    if (steered.length > 0) return this.start(steered, { isSteered: true, isDeferred })
     const queued = this.followUp.take()
-    return queued.length > 0 ? this.start(queued) : Effect.fail(new CannotContinue({ reason: "endsWithAssistant" }))
+    return queued.length > 0
+      ? this.start(queued, { isDeferred })
+      : Effect.fail(new CannotContinue({ reason: "endsWithAssistant" }))
   }
 
   /** Forgets the conversation; what a run starts with stays. */
   reset(): Effect.Effect<void, AgentBusy> {
     return Effect.suspend(() => {
       if (this.running !== undefined) return Effect.fail(new AgentBusy())
+      this.replaceState(AgentState.make())
       this.steering.clear()
       this.followUp.clear()
-      this.state = AgentState.make()
       return Effect.void
     })
   }
 
   watch(): Watcher {
-    const watcher = new Watcher(() => this.state)
-    this.watchers = [...this.watchers, watcher]
+    const watcher = new Watcher()
+    if (this.isClosed) watcher.close()
+    else this.watchers = [...this.watchers, watcher]
     return watcher
   }
 
@@ -279,11 +316,34 @@ export class Core<R> {
     watcher.close()
   }
 
-  close(): void {
+  /** Settles the run, the queues and the watchers. A run that has not ended after the grace period is left behind. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.isClosed = true
+    const { running } = this
+    if (running === undefined) return Effect.void
+    running.reader?.letGo()
+    this.abort(running)
+    const { gracePeriod = Loop.DEFAULT_GRACE_PERIOD } = this.options
+    const leaving = Effect.sync(() => this.finish(running, Exit.void))
+    const timer = Effect.runForkWith(this.context)(Effect.andThen(Effect.sleep(gracePeriod), leaving))
+    return Effect.andThen(Effect.exit(Deferred.await(running.ended)), Fiber.interrupt(timer))
+  }).pipe(Effect.andThen(Effect.sync(() => this.settleRest())))
+
+  private settleRest(): void {
     this.steering.close()
     this.followUp.close()
     for (const watcher of this.watchers) watcher.close()
+    this.watchers = []
   }
+}
+
+/** Who reads a run alone holds it, but not at its end: the agent is idle then, whether the end was read or not. */
+const tellReader = (
+  reader: Rendezvous<AgentEvent> | undefined,
+  events: ReadonlyArray<AgentEvent>
+): Effect.Effect<unknown> => {
+  if (reader === undefined) return Effect.void
+  return events.at(-1)?.type === "agent_end" ? Effect.sync(() => reader.deliverLast(events)) : reader.deliver(events)
 }
 
 const resultOf = ({ messages, reason, usage }: Extract<AgentEvent, { type: "agent_end" }>): RunResult => {

@@ -67,7 +67,7 @@ export class MessageQueue {
   /** Takes as many messages as the mode says. They are on their way until they are settled or given back. */
   take(): ReadonlyArray<Message> {
     const taken = this.waiting.splice(0, this.mode === "all" ? this.waiting.length : 1)
-    this.onTheWay.push(...taken)
+    this.onTheWay = [...this.onTheWay, ...taken]
     return taken.map(({ message }) => message)
   }
 
@@ -81,7 +81,7 @@ export class MessageQueue {
 
   /** Puts what did not arrive back to the front, in its order. */
   giveBack(): void {
-    this.waiting.unshift(...this.onTheWay)
+    this.waiting = [...this.onTheWay, ...this.waiting]
     this.onTheWay = []
   }
 

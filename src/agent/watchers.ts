@@ -8,7 +8,10 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as AgentState from "../AgentState.ts"
 
-/** Told to a watcher that was too slow, in place of `count` events; `state` is the state after them. */
+/**
+ * Told to a watcher in place of `count` events that it missed; `state` is the state after them. It comes with a count of 0,
+ * or of the events not yet read, when the transcript was replaced or cleared, which no event tells.
+ */
 export interface EventsSkipped {
   readonly type: "events_skipped"
   readonly count: number
@@ -20,30 +23,41 @@ export const WATCH_BUFFER = 1024
 
 type Events = readonly [AgentEvent | EventsSkipped, ...Array<AgentEvent | EventsSkipped>]
 
+/** The state before an event: that of the fold, and a `message_update` which is not folded in yet. */
+export interface Before {
+  readonly folded: AgentState.AgentState
+  readonly update: AgentEvent | undefined
+}
+
 export class Watcher {
   private events: Array<AgentEvent> = []
   /** Where in the array the oldest event is that is kept. */
   private head = 0
   private skipped = 0
+  private isReplaced = false
   /** The state before the oldest event that is kept. */
-  private before: AgentState.AgentState
+  private before: Before | undefined
   private reader: ((signal: Effect.Effect<void>) => void) | undefined
   private isClosed = false
-  private readonly current: () => AgentState.AgentState
 
-  /** `current` gives the state after all events that were offered so far. */
-  constructor(current: () => AgentState.AgentState) {
-    this.current = current
-    this.before = current()
-  }
-
-  offer(event: AgentEvent): void {
+  offer(event: AgentEvent, before: Before): void {
+    this.before ??= before
     this.events.push(event)
     if (this.events.length - this.head > WATCH_BUFFER) {
-      this.before = AgentState.reduce(this.before, this.events[this.head++]!)
+      this.before = { folded: AgentState.reduce(stateOf(this.before), this.events[this.head++]!), update: undefined }
       this.skipped++
       if (this.head === WATCH_BUFFER) this.compact()
     }
+    this.wake()
+  }
+
+  /** The state was set by hand: what was not read before is of no use any more. */
+  replace(state: AgentState.AgentState): void {
+    this.skipped += this.events.length - this.head
+    this.events = []
+    this.head = 0
+    this.before = { folded: state, update: undefined }
+    this.isReplaced = true
     this.wake()
   }
 
@@ -59,7 +73,7 @@ export class Watcher {
 
   /** What was offered and not yet read, in the order of the offers; ends when the watcher is closed. */
   readonly stream: Stream.Stream<AgentEvent | EventsSkipped> = Stream.fromPull(
-    Effect.succeed(Effect.suspend(() => (this.events.length > 0 || this.isClosed ? this.take() : this.wait)))
+    Effect.succeed(Effect.suspend(() => (this.before !== undefined || this.isClosed ? this.take() : this.wait)))
   )
 
   private readonly wait: Effect.Effect<Events, Cause.Done> = Effect.flatMap(
@@ -73,13 +87,15 @@ export class Watcher {
   )
 
   private take(): Effect.Effect<Events, Cause.Done> {
-    if (this.events.length === 0) return Cause.done()
-    const { skipped: count, before: state } = this
+    const { before, skipped: count, isReplaced } = this
+    if (before === undefined) return Cause.done()
     this.compact()
-    const events = count === 0 ? this.events : [{ type: "events_skipped", count, state } as const, ...this.events]
+    const skip = () => ({ type: "events_skipped", count, state: stateOf(before) }) as const
+    const events = count > 0 || isReplaced ? [skip(), ...this.events] : this.events
     this.events = []
     this.skipped = 0
-    this.before = this.current()
+    this.isReplaced = false
+    this.before = undefined
     return Effect.succeed(events as unknown as Events)
   }
 
@@ -89,3 +105,6 @@ export class Watcher {
     reader?.(Effect.void)
   }
 }
+
+export const stateOf = ({ folded, update }: Before): AgentState.AgentState =>
+  update === undefined ? folded : AgentState.reduce(folded, update)

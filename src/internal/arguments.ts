@@ -34,37 +34,35 @@ const decoderOf = (tool: Tool.Any): Decoder => {
  */
 export const decodeArguments = (tool: Tool.Any, args: unknown): Effect.Effect<unknown, string> => {
   const decoder = decoderOf(tool)
-  const decode = (input: unknown) =>
-    Effect.mapEager(decoder(input), (decoded) => keepUnknown(decoded, input, tool.parameters))
+  const decode = (input: unknown) => Effect.mapEager(decoder(input), (decoded) => keepUnknown(decoded, input))
   return Effect.catchEager(decode(args), (issue) => {
     const coerced = coerce(args, tool.parameters)
     return coerced === args
       ? Exit.fail(describeIssue(tool, args, issue))
-      : Effect.mapErrorEager(decode(coerced), (again) => describeIssue(tool, coerced, again))
+      : Effect.mapErrorEager(decode(coerced), (again) => describeIssue(tool, args, again))
   })
 }
 
 /** Gives decoded objects the fields back that their Schema does not name: a decoder drops those that it allows. */
-const keepUnknown = (decoded: unknown, received: unknown, schema: unknown): unknown => {
+const keepUnknown = (decoded: unknown, received: unknown): unknown => {
   if (decoded === received) return decoded
   if (Array.isArray(decoded) && Array.isArray(received)) {
-    return decoded.map((item, index) => keepUnknown(item, received[index], member(schema, "items")))
+    return decoded.map((item, index) => keepUnknown(item, received[index]))
   }
-  const properties = member(schema, "properties")
-  if (!isPlainObject(decoded) || !isPlainObject(received) || !Predicate.isObject(properties)) return decoded
-  const known = Object.entries(decoded).map(([key, value]) => [
-    key,
-    keepUnknown(value, member(received, key), member(properties, key))
-  ])
-  const unknown = Object.entries(received).filter(([key]) => !Object.hasOwn(properties, key))
+  if (!isPlainObject(decoded) || !isPlainObject(received)) return decoded
+  const known = Object.entries(decoded).map(([key, value]) => [key, keepUnknown(value, member(received, key))])
+  // A null that is gone stood for an optional field that is absent.
+  const unknown = Object.entries(received).filter(([key, value]) => !Object.hasOwn(decoded, key) && value !== null)
   return Object.fromEntries([...unknown, ...known])
 }
 
-/** A copy of plain objects and lists, on every level; anything else is kept as it is. */
+/** A copy of plain objects, lists and dates, on every level; anything else is kept as it is. Undefined fields are left out. */
 export const copyPlain = <A>(value: A): A => {
   if (Array.isArray(value)) return value.map(copyPlain) as A
+  if (value instanceof Date) return new Date(value) as A
   if (!isPlainObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyPlain(member)])) as A
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(members.map(([key, member]) => [key, copyPlain(member)])) as A
 }
 
 const isPlainObject = (value: unknown): value is object => {

@@ -8,12 +8,13 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { AgentEvent, ToolResult } from "../AgentEvent.ts"
 import type { ToolCall, ToolResultMessage } from "../Message.ts"
 import * as Tool from "../Tool.ts"
-import { copyPlain } from "./arguments.ts"
 import { cleanup, type Run, wait, wasAborted } from "./driver.ts"
 import { ABORTED } from "./response.ts"
 import {
@@ -26,7 +27,8 @@ import {
   outcomeOf,
   prepareCall,
   type Prepared,
-  refusal
+  refusal,
+  usableResult
 } from "./toolCall.ts"
 
 export interface BatchOptions<R> extends BatchContext<R> {
@@ -175,8 +177,9 @@ class Batch<R> {
       return
     }
     const reports = made.value
-    const scope = Scope.forkUnsafe(this.run.scope)
-    const started = yield* wait(Effect.forkIn(this.executeAll(calls, reports), scope, { startImmediately: true }))
+    const scope = Scope.forkUnsafe(this.run.scope, "parallel")
+    const all = this.executeAll(calls, scope, reports)
+    const started = yield* wait(Effect.forkIn(all, scope, { startImmediately: true }))
     this.isAborted = Exit.isFailure(started)
     let open = calls.length
     while (!this.isAborted && open > 0) {
@@ -184,15 +187,18 @@ class Batch<R> {
       if (Exit.isFailure(reported)) this.isAborted = true
       else for (const report of reported.value) if (this.take(report)) open--
     }
-    yield* cleanup(Scope.close(scope, Exit.void))
-    if (this.isAborted) drain(reports, (report) => this.take(report))
+    drain(reports, (report) => this.take(report))
+    yield* cleanup(Effect.andThen(Queue.shutdown(reports), Scope.close(scope, Exit.void)))
   }
 
-  private executeAll(calls: ReadonlyArray<Ready<R>>, reports: Queue.Queue<Report>) {
-    return Effect.forEach(calls, (call) => this.executeOne(call, reports), {
-      concurrency: this.options.concurrency ?? "unbounded",
-      discard: true
-    })
+  /** Each call has a fiber of its own, so that one which others interrupt takes no other call with it. */
+  private executeAll(calls: ReadonlyArray<Ready<R>>, scope: Scope.Scope, reports: Queue.Queue<Report>) {
+    return Effect.forEach(
+      calls,
+      (call) =>
+        Effect.flatMap(Effect.forkIn(this.executeOne(call, reports), scope, { startImmediately: true }), Fiber.await),
+      { concurrency: this.options.concurrency ?? "unbounded", discard: true }
+    )
   }
 
   /** Executes a call and reports it. An interrupt ends the step that it meets; what is there by then stays. */
@@ -202,6 +208,7 @@ class Batch<R> {
     const whole = Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function* () {
         if (turn !== undefined) yield* Effect.exit(restore(Deferred.await(turn)))
+        if (this.run.isAborted) return
         slot.isExecuting = true
         const executed = yield* Effect.exit(restore(executeTool(call, handle)))
         slot.isExecuting = false
@@ -209,23 +216,25 @@ class Batch<R> {
         const outcome = outcomeOf(executed)
         slot.outcome = outcome
         if (this.options.hooks.afterToolCall !== undefined) {
-          const after = yield* Effect.exit(restore(askAfter(this.options, call.slot.call, call, outcome)))
+          const after = yield* Effect.exit(restore(askAfter(this.options, slot.call, call, outcome)))
           if (Exit.isSuccess(after)) slot.outcome = after.value
           else if (!wasAborted(this.run, after)) slot.outcome = failedOutcome(after)
         }
-        yield* restore(Queue.offer(reports, { slot, partial: undefined }))
+        yield* Queue.offer(reports, { slot, partial: undefined })
       })
     )
     return settled === undefined ? whole : Effect.ensuring(whole, Deferred.succeed(settled, undefined))
   }
 
+  /** What a tool reports is told if it can be: anything else would be no event. */
   private updateOf(slot: Slot, reports: Queue.Queue<Report>): Tool.Call["update"] {
-    return (partial) =>
-      Effect.suspend(() =>
-        slot.isExecuting && !this.run.isAborted
-          ? Effect.asVoid(Queue.offer(reports, { slot, partial: copyPlain(Tool.resultOf(partial)) }))
+    return (value) =>
+      Effect.suspend(() => {
+        const partial = usableResult(value)
+        return slot.isExecuting && !this.run.isAborted && Result.isSuccess(partial)
+          ? Effect.asVoid(Queue.offer(reports, { slot, partial: partial.success }))
           : Effect.void
-      )
+      })
   }
 
   private start(slot: Slot): void {

@@ -14,9 +14,6 @@ export const coerce = (value: unknown, schema: Node): unknown => coerceNode(valu
 const coerceNode = (value: unknown, node: unknown, root: Node): unknown => {
   if (!Predicate.isObject(node)) return value
   if (typeof node["$ref"] === "string") return coerceNode(value, resolve(node["$ref"], root), root)
-  const branches = node["anyOf"] ?? node["oneOf"]
-  if (Array.isArray(branches)) return coerceUnion(value, branches, root)
-  const all = Array.isArray(node["allOf"]) ? node["allOf"] : []
   const typed = Array.isArray(node["type"])
     ? coerceUnion(
         value,
@@ -24,7 +21,10 @@ const coerceNode = (value: unknown, node: unknown, root: Node): unknown => {
         root
       )
     : coerceTyped(value, node, root)
-  return all.reduce((current: unknown, part) => coerceNode(current, part, root), typed)
+  const branches = node["anyOf"] ?? node["oneOf"]
+  const chosen = Array.isArray(branches) ? coerceUnion(typed, branches, root) : typed
+  const all = Array.isArray(node["allOf"]) ? node["allOf"] : []
+  return all.reduce((current: unknown, part) => coerceNode(current, part, root), chosen)
 }
 
 const resolve = (ref: string, root: Node): unknown => {
@@ -37,7 +37,7 @@ const resolve = (ref: string, root: Node): unknown => {
 
 /** A branch that wants what the value is comes before one that the value would have to become. */
 const coerceUnion = (value: unknown, branches: ReadonlyArray<unknown>, root: Node): unknown => {
-  const fitting = branches.find((branch) => hasTypeOf(value, branch, root))
+  const fitting = branches.find((branch) => fits(value, branch, root))
   if (fitting !== undefined) return coerceNode(value, fitting, root)
   for (const branch of branches) {
     const coerced = coerceNode(value, branch, root)
@@ -46,12 +46,28 @@ const coerceUnion = (value: unknown, branches: ReadonlyArray<unknown>, root: Nod
   return value
 }
 
-const hasTypeOf = (value: unknown, node: unknown, root: Node): boolean => {
-  if (!Predicate.isObject(node)) return false
-  if (typeof node["$ref"] === "string") return hasTypeOf(value, resolve(node["$ref"], root), root)
+/** Whether a value is of the kind that a schema wants: its type, its literal, and the literals of its fields. */
+const fits = (value: unknown, node: unknown, root: Node): boolean => {
+  if (!Predicate.isObject(node)) return node !== false
+  if (typeof node["$ref"] === "string") return fits(value, resolve(node["$ref"], root), root)
   const branches = node["anyOf"] ?? node["oneOf"]
-  if (Array.isArray(branches)) return branches.some((branch) => hasTypeOf(value, branch, root))
-  switch (node["type"]) {
+  if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, root))) return false
+  if ("const" in node && node["const"] !== value) return false
+  if (Array.isArray(node["enum"]) && !node["enum"].includes(value)) return false
+  const types = node["type"] === undefined ? [] : [node["type"]].flat()
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false
+  return !Predicate.isObject(value) || hasLiterals(value, node["properties"], root)
+}
+
+const hasLiterals = (value: object, properties: unknown, root: Node): boolean =>
+  !Predicate.isObject(properties) ||
+  Object.entries(properties).every(([key, property]) => {
+    const isLiteral = Predicate.isObject(property) && ("const" in property || "enum" in property)
+    return !isLiteral || !Predicate.hasProperty(value, key) || fits(value[key], property, root)
+  })
+
+const isOfType = (value: unknown, type: unknown): boolean => {
+  switch (type) {
     case "null":
       return value === null
     case "array":
@@ -61,7 +77,7 @@ const hasTypeOf = (value: unknown, node: unknown, root: Node): boolean => {
     case "integer":
       return Number.isInteger(value)
     default:
-      return node["type"] === typeof value
+      return type === typeof value
   }
 }
 
@@ -91,9 +107,14 @@ const toNumber = (value: unknown, fits: (number: number) => boolean): unknown =>
   return Number.isFinite(number) && fits(number) && isExact(value, number) ? number : value
 }
 
-/** Whole numbers that a double cannot hold would be changed silently. */
+/** A whole number with more digits than a double can hold would be changed silently. */
 const isExact = (text: string, number: number): boolean =>
-  !/^\s*[+-]?\d+\s*$/.test(text) || Number.isSafeInteger(number)
+  !Number.isInteger(number) || Number.isSafeInteger(number) || digits(text) <= SIGNIFICANT_DIGITS
+
+const SIGNIFICANT_DIGITS = 15
+
+const digits = (text: string): number =>
+  /^\s*0[box]/i.test(text) ? Infinity : text.toLowerCase().split("e")[0]!.replace(/\D/g, "").length
 
 const toBoolean = (value: unknown): unknown => {
   if (value === "true" || value === 1) return true
@@ -131,12 +152,7 @@ const coerceMembers = (value: unknown, node: Node, root: Node): unknown => {
   let changed = false
   const members = Object.entries(value).flatMap(([key, member]) => {
     const schema = Object.hasOwn(properties, key) ? properties[key] : node["additionalProperties"]
-    if (
-      member === null &&
-      Object.hasOwn(properties, key) &&
-      !required.includes(key) &&
-      !hasTypeOf(null, schema, root)
-    ) {
+    if (member === null && Object.hasOwn(properties, key) && !required.includes(key) && !fits(null, schema, root)) {
       changed = true
       return []
     }

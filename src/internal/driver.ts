@@ -15,6 +15,7 @@ import type * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { type Events, Rendezvous } from "./rendezvous.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Programs
@@ -147,11 +148,22 @@ export class Driver<A, R> implements Run<A> {
   private deliver(): Effect.Effect<boolean> {
     const events = this.outbox
     this.outbox = []
+    return events.length <= EVENTS_PER_YIELD ? this.deliverSome(events) : this.deliverSlices(events)
+  }
+
+  private deliverSome(events: ReadonlyArray<A>): Effect.Effect<boolean> {
     this.eventsSinceYield += events.length
-    if (this.eventsSinceYield < EVENTS_PER_YIELD) return this.options.deliver(events)
-    this.eventsSinceYield = 0
+    if (this.eventsSinceYield <= EVENTS_PER_YIELD) return this.options.deliver(events)
+    this.eventsSinceYield = events.length
     return Effect.andThen(Effect.yieldNow, this.options.deliver(events))
   }
+
+  private readonly deliverSlices = Effect.fnUntraced({ self: this }, function* (events: ReadonlyArray<A>) {
+    for (let from = 0; from < events.length; from += EVENTS_PER_YIELD) {
+      if (!(yield* this.deliverSome(events.slice(from, from + EVENTS_PER_YIELD)))) return false
+    }
+    return true
+  })
 
   private takeOver(): Effect.Effect<void, never, R> {
     this.isOverdue = true
@@ -193,20 +205,10 @@ export const toStream = <A, R>(
     )
   )
 
-type Events<A> = readonly [A, ...Array<A>]
-
-/** Where the driving fiber and the consumer's fiber meet: each waits for the other, without a queue between them. */
 class Handover<A, R> {
   private readonly driver: Driver<A, R>
+  private readonly meeting = new Rendezvous<A>(() => this.start())
   private isStarted = false
-  private isGone = false
-  /** Wakes the consumer, which waits in a pull. */
-  private consumer: ((signal: Effect.Effect<void, Cause.Done>) => void) | undefined
-  /** Lets the driving fiber go on, which waits in a delivery. */
-  private producer: ((isHeard: Effect.Effect<boolean>) => void) | undefined
-  /** Delivered, and not yet taken: a pull that is interrupted after it was woken leaves them to the next one. */
-  private ready: Events<A> | undefined
-  private end: Effect.Effect<never, Cause.Done> | undefined
   private onEnd: (() => void) | undefined
 
   constructor(program: Program<A, R>, context: Context.Context<R>, gracePeriod: Duration.Input) {
@@ -214,70 +216,33 @@ class Handover<A, R> {
       program,
       context,
       gracePeriod,
-      deliver: (events) => this.deliver(events as Events<A>),
+      deliver: (events) => this.meeting.deliver(events),
       onEnd: (exit) => this.finish(exit)
     })
   }
 
-  private readonly woken: Effect.Effect<void, Cause.Done> = Effect.callback((resume) => {
-    if (this.ready !== undefined) return resume(Effect.void)
-    if (this.end !== undefined) return resume(this.end)
-    this.consumer = resume
-    this.goOn()
-    return Effect.sync(() => {
-      this.consumer = undefined
-    })
-  })
-
-  private readonly next: Pull.Pull<Events<A>> = Effect.map(this.woken, () => {
-    const events = this.ready!
-    this.ready = undefined
-    return events
-  })
-
   /** In an interruptible region the handler does not see the fiber's own interruption: there `leave` aborts. */
-  readonly pull: Pull.Pull<Events<A>> = Effect.catchCause(Effect.interruptible(this.next), (cause) => {
+  readonly pull: Pull.Pull<Events<A>> = Effect.catchCause(Effect.interruptible(this.meeting.pull), (cause) => {
     if (!Cause.hasInterrupts(cause)) return Effect.failCause(cause)
     this.driver.abort()
-    return this.next
+    return this.meeting.pull
   })
 
   readonly leave: Effect.Effect<void> = Effect.callback((resume) => {
-    if (!this.isStarted || this.end !== undefined) return resume(Effect.void)
-    this.isGone = true
+    if (!this.isStarted || this.meeting.isClosed) return resume(Effect.void)
     this.onEnd = () => resume(Effect.void)
     this.driver.abort()
-    this.goOn()
+    this.meeting.leave()
   })
 
-  private goOn(): void {
-    if (!this.isStarted) {
-      this.isStarted = true
-      return this.driver.start()
-    }
-    const producer = this.producer
-    this.producer = undefined
-    producer?.(Effect.succeed(!this.isGone))
-  }
-
-  private deliver(events: Events<A>): Effect.Effect<boolean> {
-    return Effect.callback((resume) => {
-      if (this.isGone) return resume(Effect.succeed(false))
-      this.producer = resume
-      this.ready = events
-      this.wake(Effect.void)
-    })
+  private start(): void {
+    if (this.isStarted) return
+    this.isStarted = true
+    this.driver.start()
   }
 
   private finish(exit: Exit.Exit<void>): void {
-    this.end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
-    this.wake(this.end)
+    this.meeting.close(exit)
     this.onEnd?.()
-  }
-
-  private wake(signal: Effect.Effect<void, Cause.Done>): void {
-    const consumer = this.consumer
-    this.consumer = undefined
-    consumer?.(signal)
   }
 }

@@ -8,15 +8,29 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { wait } from "./driver.ts"
 
-/** The effect that `f` gives; what `f` throws, or gives that is no Effect, is a defect of it. */
-export const guarded = <A, E, R>(what: string, f: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.tapCause(
-    Effect.suspend(() => {
-      const effect = f()
-      return Effect.isEffect(effect) ? effect : Effect.die(`${what} did not give an Effect.`)
-    }),
-    (cause) => logDefect(what, cause)
-  )
+/**
+ * The effect that `f` gives. What `f` throws, or gives that is no Effect, is a defect of it; so is a value that the types
+ * do not allow, where `accepts` can tell.
+ */
+export const guarded = <A, E, R>(
+  what: string,
+  f: () => Effect.Effect<A, E, R>,
+  accepts?: (value: unknown) => boolean
+): Effect.Effect<A, E, R> => {
+  const called = Effect.suspend(() => {
+    const effect = f()
+    return Effect.isEffect(effect) ? effect : Effect.die(new TypeError(`${what} did not give an Effect.`))
+  })
+  const checked =
+    accepts === undefined
+      ? called
+      : Effect.flatMap(called, (value) =>
+          accepts(value)
+            ? Effect.succeed(value)
+            : Effect.die(new TypeError(`${what} gave a value that it must not give.`))
+        )
+  return Effect.tapCause(checked, (cause) => logDefect(what, cause))
+}
 
 export const logDefect = (what: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logDebug(`${what} died`, cause) : Effect.void

@@ -2,6 +2,7 @@
  * Folds a provider's events into one assistant message. The loop does this, not the provider, so that providers cannot
  * disagree about partial messages. A snapshot is a value: later events never change it.
  */
+import * as Schema from "effect/Schema"
 import type { AssistantMessageEvent } from "../AgentEvent.ts"
 import {
   type AssistantContent,
@@ -12,7 +13,8 @@ import {
   type StopReason,
   type Usage
 } from "../Message.ts"
-import type { Model, ProviderEvent } from "../services/Provider.ts"
+import { type Model, ProviderEvent } from "../services/Provider.ts"
+import { copyPlain } from "./arguments.ts"
 import { ArgumentText, finishCall, PartialToolCall } from "./preview.ts"
 
 /** How a response ended. */
@@ -34,6 +36,13 @@ type Block =
       readonly text: ArgumentText
     }
   | { readonly type: "other"; readonly isOpen: false }
+
+type Delta = Extract<ProviderEvent, { type: "text_delta" | "thinking_delta" | "toolcall_delta" }>
+
+const isProviderEvent = Schema.is(ProviderEvent)
+
+/** The types of events that mean something to us; others are ignored. */
+const types: ReadonlySet<string> = new Set(ProviderEvent.members.map(({ fields }) => fields.type.schema.literal))
 
 export class MessageFold {
   /** The provider has begun the response: the message is open for readers. */
@@ -90,6 +99,19 @@ export class MessageFold {
   /** Takes one event in, and gives what it did to the message; nothing for an event that changes no content. */
   fold(event: ProviderEvent): AssistantMessageEvent | undefined {
     switch (event.type) {
+      case "text_delta":
+      case "thinking_delta":
+      case "toolcall_delta":
+        return this.foldDelta(event)
+      default:
+        return types.has(event.type) ? this.foldOther(event) : undefined
+    }
+  }
+
+  private foldOther(event: Exclude<ProviderEvent, Delta>): AssistantMessageEvent | undefined {
+    const { type }: { readonly type: string } = event
+    if (!isProviderEvent(event)) return this.fail(`${type} does not have the fields that it must have`)
+    switch (event.type) {
       case "start":
         if (this.isStarted) return this.fail("it began twice")
         this.isStarted = true
@@ -97,21 +119,13 @@ export class MessageFold {
       case "done":
         this.done = event
         return undefined
-      case "text_delta":
-      case "thinking_delta":
-      case "toolcall_delta":
-        return this.foldDelta(event)
       case "text_start":
       case "thinking_start":
       case "toolcall_start":
       case "other":
-        return this.foldStart(event)
-      case "text_end":
-      case "thinking_end":
-      case "toolcall_end":
-        return this.foldEnd(event)
+        return this.foldStart(copyPlain(event))
       default:
-        return undefined
+        return this.foldEnd(copyPlain(event))
     }
   }
 
@@ -151,22 +165,20 @@ export class MessageFold {
     }
   }
 
-  private foldDelta(
-    event: Extract<ProviderEvent, { type: "text_delta" | "thinking_delta" | "toolcall_delta" }>
-  ): AssistantMessageEvent | undefined {
-    const index = event.contentIndex
-    const block = this.blocks[index]
-    const content = this.content[index]
-    if (block === undefined || !block.isOpen || typeof event.delta !== "string") return this.misplaced(event)
-    if (event.type === "text_delta" && content?.type === "text") {
-      this.replace(index, { type: "text", text: content.text + event.delta })
-    } else if (event.type === "thinking_delta" && content?.type === "thinking") {
-      this.replace(index, { ...content, thinking: content.thinking + event.delta })
-    } else if (event.type === "toolcall_delta" && block.type === "toolCall") {
-      block.text.append(event.delta)
-      this.replace(index, new PartialToolCall(block.id, block.name, block.text))
-    } else return this.misplaced(event)
-    return event
+  /** The hot path: no Schema, and a fresh event, since the provider may use its own again. */
+  private foldDelta({ type, contentIndex, delta }: Delta): AssistantMessageEvent | undefined {
+    const block = this.blocks[contentIndex]
+    const content = this.content[contentIndex]
+    const isValid = typeof contentIndex === "number" && typeof delta === "string" && block?.isOpen === true
+    if (isValid && type === "text_delta" && content?.type === "text") {
+      this.replace(contentIndex, { type: "text", text: content.text + delta })
+    } else if (isValid && type === "thinking_delta" && content?.type === "thinking") {
+      this.replace(contentIndex, { ...content, thinking: content.thinking + delta })
+    } else if (isValid && type === "toolcall_delta" && block.type === "toolCall") {
+      block.text.append(delta)
+      this.replace(contentIndex, new PartialToolCall(block.id, block.name, block.text))
+    } else return this.misplaced({ type, contentIndex })
+    return { type, contentIndex, delta }
   }
 
   private foldEnd(

@@ -76,17 +76,23 @@ export class PartialToolCall implements ToolCall {
 
 /**
  * A tool call as it is executed: its arguments are valid JSON, or `{}` where there is no text. Any other text is kept
- * beside its tolerant reading, and such a call never runs.
+ * beside its tolerant reading, and such a call never runs; so is JSON that nests too deeply or has a number too large.
  */
 export const finishCall = (id: string, name: string, text: string): ToolCall => {
   if (text.trim() === "") return { type: "toolCall", id, name, arguments: {} }
-  return Result.match(
-    Result.try(() => JSON.parse(text) as Schema.Json),
-    {
-      onSuccess: (value) => ({ type: "toolCall", id, name, arguments: value }),
-      onFailure: () => ({ type: "toolCall", id, name, arguments: readTolerant(text), rawArguments: text })
-    }
-  )
+  const parsed = Result.try(() => JSON.parse(text) as Schema.Json)
+  return Result.isSuccess(parsed) && isManageable(parsed.success, MAX_DEPTH)
+    ? { type: "toolCall", id, name, arguments: parsed.success }
+    : { type: "toolCall", id, name, arguments: readTolerant(text), rawArguments: text }
+}
+
+/** How deeply arguments may nest. */
+export const MAX_DEPTH = 256
+
+const isManageable = (value: Schema.Json, depth: number): boolean => {
+  if (typeof value === "number") return Number.isFinite(value)
+  if (typeof value !== "object" || value === null) return true
+  return depth > 0 && Object.values(value).every((item: Schema.Json) => isManageable(item, depth - 1))
 }
 
 /** The tolerant reading of a whole text. */
@@ -138,7 +144,8 @@ class Reader {
         value = copy
       }
     }
-    return value ?? this.root ?? {}
+    if (value !== undefined) return value
+    return this.root === undefined ? {} : this.root
   }
 
   private unfinished(): Json | undefined {
@@ -187,7 +194,8 @@ class Reader {
 
   private beginValue(char: string): void {
     if (char === '"') return this.beginString(false)
-    if (char === "[") {
+    if (this.open.length === MAX_DEPTH && (char === "[" || char === "{")) this.state = "broken"
+    else if (char === "[") {
       this.open.push({ kind: "array", items: [] })
       this.state = "value"
     } else if (char === "{") {
@@ -271,7 +279,9 @@ class Reader {
 }
 
 const readToken = (token: string): Json | undefined =>
-  Object.hasOwn(LITERALS, token) ? LITERALS[token] : NUMBER.test(token) ? Number(token) : undefined
+  Object.hasOwn(LITERALS, token) ? LITERALS[token] : NUMBER.test(token) ? finite(Number(token)) : undefined
+
+const finite = (number: number): number | undefined => (Number.isFinite(number) ? number : undefined)
 
 /** Like `JSON.parse`, makes `__proto__` a member of its own. */
 const setMember = (members: Record<string, Json>, key: string, value: Json): void => {

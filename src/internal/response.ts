@@ -46,9 +46,11 @@ export function* respond<R>(run: Run<AgentEvent>, request: ProviderRequest, opti
       return closeMessage(run, fold, endingOf(fold, failure))
     }
     const { retry } = options
-    const delay = yield* wait(guarded("The retry policy", () => retry(failure, attempt)))
-    if (Exit.isFailure(delay)) return closeMessage(run, fold, failureOf(run, delay))
-    if (Option.isNone(delay.value)) return closeMessage(run, fold, endingOf(fold, failure))
+    const delay = yield* wait(guarded("The retry policy", () => retry(failure, attempt), Option.isOption))
+    if (Exit.isFailure(delay)) return closeMessage(run, fold, { usage: failure.usage, ...endingOfExit(run, delay) })
+    if (Option.isNone(delay.value) || !Duration.isFinite(delay.value.value)) {
+      return closeMessage(run, fold, endingOf(fold, failure))
+    }
     run.outbox.push(retryEvent(failure, attempt, delay.value.value))
     if (failure.usage) options.onDiscarded(failure.usage)
     const slept = yield* wait(Effect.sleep(delay.value.value))
@@ -96,13 +98,10 @@ function* pullResponse(
       if (Cause.hasDies(pulled.cause)) yield* wait(logDefect("The provider's stream", pulled.cause))
       return failureOf(run, pulled)
     }
-    const events = pulled.value
-    for (let from = 0; from < events.length && !fold.isOver; from += EVENTS_PER_YIELD) {
-      if (from > 0) {
-        const next = yield* wait(Effect.void)
-        if (Exit.isFailure(next)) return failureOf(run, next)
-      }
-      const folded = Result.try(() => foldEvents(run.outbox, fold, events, from))
+    for (let from = 0; from < pulled.value.length && !fold.isOver; from += EVENTS_PER_YIELD) {
+      const next = from === 0 ? Exit.void : yield* wait(Effect.void)
+      if (Exit.isFailure(next)) return failureOf(run, next)
+      const folded = Result.try(() => foldEvents(run.outbox, fold, pulled.value, from))
       if (Result.isFailure(folded)) return defect(folded.failure)
     }
   }
@@ -144,6 +143,11 @@ const closeMessage = (run: Run<AgentEvent>, fold: MessageFold, failure: Failure)
   if (!fold.isStarted) run.outbox.push({ type: "message_start", message })
   run.outbox.push({ type: "message_end", message })
   return message
+}
+
+const endingOfExit = (run: Run<AgentEvent>, exit: Exit.Failure<unknown, unknown>): Ending => {
+  const failure = failureOf(run, exit)
+  return failure instanceof ProviderError ? endingOfError(failure) : failure
 }
 
 const endingOf = (fold: MessageFold, failure: Failure | undefined): Failure => {

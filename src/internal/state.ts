@@ -72,7 +72,7 @@ export class State {
     this.transcript = [...context.messages]
     this.converted = []
     this.convertedUpTo = 0
-    this.callIds = undefined
+    if (this.callIds !== undefined) context.messages.reduce(addCallIds, this.callIds)
   }
 
   /** A request with the given messages, or with those of the transcript that a model understands. */

@@ -5,6 +5,9 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type { ToolResult } from "../AgentEvent.ts"
 import type { AssistantMessage, ToolCall } from "../Message.ts"
 import * as Hooks from "../services/Hooks.ts"
@@ -63,11 +66,15 @@ const ready = <R>(tool: Tool.Any<R>, args: unknown, resource: string | undefined
   Exit.succeed({ tool, args, resource })
 
 /** Gives the arguments to execute with, or fails with the reason of the block. */
-function* askBefore<R>({ hooks, message, context }: BatchContext<R>, toolCall: ToolCall, args: unknown) {
-  const hook = hooks.beforeToolCall
+function* askBefore<R>(batch: BatchContext<R>, toolCall: ToolCall, args: unknown) {
+  const hook = batch.hooks.beforeToolCall
   if (hook === undefined) return Exit.succeed(args)
   const decision = yield* wait(
-    guarded("The hook beforeToolCall", () => hook({ message, toolCall, args: copyPlain(args), context }))
+    guarded(
+      "The hook beforeToolCall",
+      () => hook({ ...seenBy(batch, toolCall), args: copyPlain(args) }),
+      Predicate.hasProperty("_tag")
+    )
   )
   if (Exit.isFailure(decision)) return decision
   if (decision.value._tag === "Allow") return Exit.succeed("args" in decision.value ? decision.value.args : args)
@@ -94,24 +101,60 @@ const describe = (tool: Tool.Any): string => `The tool "${tool.name}"`
 /** What the tool did, as the result that the model and the consumer get. */
 export const outcomeOf = (exit: Exit.Exit<string | ToolResult, Tool.ToolFailure>): Outcome => {
   const { _tag, result } = Tool.encodeExit(exit)
-  return { result: copyPlain(result), isError: _tag !== "Done" }
+  const usable = usableResult(result)
+  return Result.isSuccess(usable) ? { result: usable.success, isError: _tag !== "Done" } : refusal(usable.failure)
 }
+
+/** A copy of what a tool gave that nobody else can change, or in words why it is no result. */
+export const usableResult = (value: string | ToolResult): Result.Result<ToolResult, string> =>
+  Result.match(
+    Result.try(() => copyPlain(Tool.resultOf(value))),
+    {
+      onFailure: (defect) => Result.fail(`The tool gave a result that cannot be read: ${Tool.describeDefect(defect)}`),
+      onSuccess: (result) =>
+        Result.mapError(decodeResult(result), (error) => `The tool gave a result of the wrong shape: ${error.message}`)
+    }
+  )
+
+const decodeResult = Schema.decodeUnknownResult(Tool.ToolResult)
 
 /** Asks the hook after an execution for what it wants to replace. */
 export const askAfter = <R>(
-  { hooks, message, context }: BatchContext<R>,
+  batch: BatchContext<R>,
   toolCall: ToolCall,
   { args }: Prepared<R>,
   outcome: Outcome
-): Effect.Effect<Outcome, never, R> => {
-  const hook = hooks.afterToolCall
+): Effect.Effect<Outcome, unknown, R> => {
+  const hook = batch.hooks.afterToolCall
   if (hook === undefined) return Effect.succeed(outcome)
-  const given = { message, toolCall, args: copyPlain(args), context, ...copyPlain(outcome) }
-  return Effect.map(
+  const given = { ...seenBy(batch, toolCall), args: copyPlain(args), ...copyPlain(outcome) }
+  return Effect.flatMap(
     guarded("The hook afterToolCall", () => hook(given)),
-    (override) => (override ? Hooks.applyOverride(outcome, copyPlain(override)) : outcome)
+    (override) => {
+      if (!override) return Effect.succeed(outcome)
+      const { result, isError } = Hooks.applyOverride(outcome, override)
+      return Effect.map(Effect.fromResult(usableResult(result)), (usable) => ({ result: usable, isError }))
+    }
   )
 }
+
+/** What a tool hook is shown: copies, so that it can change nothing in the run. */
+const seenBy = <R>({ message, context }: BatchContext<R>, toolCall: ToolCall) => {
+  let messages: RunMessages | undefined
+  return {
+    message: copyPlain(message),
+    toolCall: copyPlain(toolCall),
+    context: {
+      systemPrompt: context.systemPrompt,
+      get messages() {
+        return (messages ??= [...context.messages])
+      },
+      tools: context.tools
+    }
+  }
+}
+
+type RunMessages = Hooks.RunContext["messages"]
 
 /** The error result of a call that was refused or whose hook died. */
 export const failedOutcome = (exit: Exit.Failure<unknown, unknown>): Outcome =>

@@ -271,7 +271,7 @@ const expand = (turn: Turn): ReadonlyArray<Primitive> => {
     }
     if (!isStarted) steps.push({ type: "start" })
     isStarted = true
-    steps.push(...blockEvents(step, contentIndex++))
+    for (const event of blockEvents(step, contentIndex++)) steps.push(event)
   }
   if (steps.some((step) => step.type === "done")) return steps
   const isToolUse = steps.some((step) => step.type === "toolcall_start")

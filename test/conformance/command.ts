@@ -15,8 +15,6 @@ const runAll = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   for (const { _tag, id, title, what } of verdicts) {
     if (_tag === "Failed") yield* Console.log(`${id} (${title}): ${what}`)
   }
-  const skipped = verdicts.filter(({ _tag }) => _tag === "Skipped").length
-  if (skipped > 0) yield* Console.log(`${skipped} agent cases skipped`)
   yield* Console.log(summarise(verdicts))
   return verdicts.some(({ _tag }) => _tag === "Failed") ? 1 : 0
 })

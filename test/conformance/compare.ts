@@ -2,6 +2,7 @@
 import * as JsonPatch from "effect/JsonPatch"
 import type * as Schema from "effect/Schema"
 import { isDeepStrictEqual } from "node:util"
+import type { AgentRecording } from "./agentScenario.ts"
 import type { Recording } from "./scenario.ts"
 
 export interface Difference {
@@ -11,10 +12,35 @@ export interface Difference {
 }
 
 /** What a person looks at first comes first: the events tell more than the instants at which they came. */
-const members = ["error", "events", "newMessages", "requests", "hooks", "times", "endMs"] as const
+const loopMembers = ["error", "events", "newMessages", "requests", "hooks", "times", "endMs"] as const
+const agentMembers = [
+  "events",
+  "requests",
+  "hooks",
+  "outcomes",
+  "states",
+  "snapshots",
+  "final",
+  "listeners",
+  "times",
+  "endMs"
+] as const
 
-/** All that section 6 lists is compared. `undefined` if the recordings are equal. */
-export const firstDifference = (wanted: Recording, got: Recording): Difference | undefined => {
+/** All that section 6 lists of loop cases is compared. `undefined` if the recordings are equal. */
+export const firstDifference = (wanted: Recording, got: Recording): Difference | undefined =>
+  firstOf(loopMembers, wanted, got)
+
+/** The same for agent cases, or for parts of what is recorded of them. */
+export const firstAgentDifference = (
+  wanted: Partial<AgentRecording>,
+  got: Partial<AgentRecording>
+): Difference | undefined => firstOf(agentMembers, wanted, got)
+
+const firstOf = <Member extends string>(
+  members: ReadonlyArray<Member>,
+  wanted: Partial<Record<Member, unknown>>,
+  got: Partial<Record<Member, unknown>>
+): Difference | undefined => {
   for (const member of members) {
     if (isDeepStrictEqual(wanted[member], got[member])) continue
     const [first] = JsonPatch.get(toJson(wanted[member]), toJson(got[member]))

@@ -1,8 +1,8 @@
-// What must hold in a case that differs from its recording on purpose (FORMAT.md, section 8): that the run ends and obeys
+// What must hold in a loop case that differs from its recording on purpose (FORMAT.md, section 8): that the run ends and obeys
 // the grammar is asked of every case, so each check here asks only for what its item of section 9 promises.
 import type * as Schema from "effect/Schema"
 import { firstDifference } from "./compare.ts"
-import type { LoopCase, Recording } from "./scenario.ts"
+import type { LoopCase, Recording, Scenario } from "./scenario.ts"
 import { prepare } from "./tools.ts"
 
 /** What is wrong, if something is. */
@@ -78,7 +78,11 @@ const withoutSuffixes = (recording: Recording): Recording =>
 // 9.7 Nulls
 // ---------------------------------------------------------------------------------------------------------------------
 
-const nullsAreNoValues: Check = ({ scenario, expected }, got) => {
+/** Asks for no more of a case than loops and agents have in common. */
+export const nullsAreNoValues = (
+  { scenario, expected }: { readonly scenario: Pick<Scenario, "tools">; readonly expected: Pick<Recording, "hooks"> },
+  got: Pick<Recording, "events" | "hooks">
+): string | undefined => {
   for (const event of got.events) {
     if (event["type"] !== "tool_execution_start") continue
     const definition = scenario.tools.find((tool) => tool.name === event["toolName"])
@@ -92,7 +96,7 @@ const nullsAreNoValues: Check = ({ scenario, expected }, got) => {
   return undefined
 }
 
-const executedWith = ({ hooks }: Recording, id: string): Schema.Json | undefined =>
+const executedWith = ({ hooks }: Pick<Recording, "hooks">, id: string): Schema.Json | undefined =>
   hooks.find((call) => call["hook"] === "execute" && call["toolCallId"] === id)?.["args"]
 
 /** `given` is what the tool was executed with here, `recorded` in the recording; `undefined` where it was refused. */

@@ -5,6 +5,7 @@ import type { LlmMessage, Message } from "../../src/Message.ts"
 import * as Hooks from "../../src/services/Hooks.ts"
 import type { ThinkingLevel } from "../../src/services/Provider.ts"
 import type * as Tool from "../../src/Tool.ts"
+import type { AgentScenario } from "./agentScenario.ts"
 import { toMessage, toMessages } from "./messages.ts"
 import { type Observer, seen } from "./observer.ts"
 import type {
@@ -127,12 +128,12 @@ const recordOf = (call: number, { message, toolResults, newMessages, context }: 
 const prepareNextTurn = (
   updates: NonNullable<Config["prepareNextTurn"]>,
   tools: (names: ReadonlyArray<string>) => ReadonlyArray<Tool.Any<never>>,
-  observer: Observer
+  called: (call: number, turn: Hooks.TurnEnd) => void
 ) => {
   let calls = 0
   return Effect.fnUntraced(function* (turn: Hooks.TurnEnd) {
     const call = calls++
-    observer.called("prepareNextTurn", recordOf(call, turn))
+    called(call, turn)
     const update = updates[call] ?? {}
     return "throw" in update ? yield* die(update.throw) : toNextTurn(update, turn.context, tools)
   })
@@ -207,6 +208,25 @@ export const make = (
   convertToLlm: convertToLlm(config.convertToLlm ?? "dropCustom", observer),
   beforeToolCall: whenGiven(config.beforeToolCall, (rules) => beforeToolCall(rules, observer)),
   afterToolCall: whenGiven(config.afterToolCall, (rules) => afterToolCall(rules, observer)),
-  prepareNextTurn: whenGiven(config.prepareNextTurn, (updates) => prepareNextTurn(updates, tools, observer)),
+  prepareNextTurn: whenGiven(config.prepareNextTurn, (updates) =>
+    prepareNextTurn(updates, tools, (call, turn) => observer.called("prepareNextTurn", recordOf(call, turn)))
+  ),
   shouldStopAfterTurn: whenGiven(config.shouldStopAfterTurn, (answers) => shouldStopAfterTurn(answers, observer))
 })
+
+/** The hooks of an agent. Its own default of `convertToLlm` is not recorded; a simple hook is not shown the turn. */
+export const makeForAgent = (
+  options: AgentScenario["options"],
+  tools: (names: ReadonlyArray<string>) => ReadonlyArray<Tool.Any<never>>,
+  observer: Observer
+): Hooks.Hooks => {
+  const hooks = make(options, tools, observer)
+  const simple = whenGiven(options.prepareNextTurnSimple, (updates) =>
+    prepareNextTurn(updates, tools, (call) => observer.called("prepareNextTurnSimple", { call }))
+  )
+  return {
+    ...hooks,
+    convertToLlm: options.convertToLlm && hooks.convertToLlm,
+    prepareNextTurn: hooks.prepareNextTurn ?? simple
+  }
+}

@@ -1,7 +1,6 @@
 // What a run was seen to do, in the form of the recordings: without the members that only this project has, and with the
 // placeholders of section 8 for the texts that are its own.
 import * as Schema from "effect/Schema"
-import { Recording } from "./scenario.ts"
 
 /** This project's own texts, each as a pattern for the whole of it. */
 const texts: ReadonlyArray<readonly [RegExp, string]> = [
@@ -11,8 +10,12 @@ const texts: ReadonlyArray<readonly [RegExp, string]> = [
   [/^The call of "[^]*" was blocked\.$/, "<blocked>"],
   [/^The response reached the output limit, so the arguments of this call may be cut off [^]+$/, "<arguments cut off>"],
   [/^Operation aborted$/, "<aborted>"],
-  [/^There is nothing to resume: the transcript is empty\. [^]+$/, "<nothing to continue>"],
-  [/^The transcript ends with an assistant message, [^]+$/, "<cannot continue from assistant>"]
+  [/^There is nothing to (resume|continue): the transcript is empty\. [^]+$/, "<nothing to continue>"],
+  [/^The agent is running\. [^]+$/, "<busy>"],
+  [
+    /^The transcript ends with an assistant message(,| and nothing is queued\.) [^]+$/,
+    "<cannot continue from assistant>"
+  ]
 ]
 
 const toPlaceholder = (text: string): string => texts.find(([pattern]) => pattern.test(text))?.[1] ?? text
@@ -54,7 +57,6 @@ const clean = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(prune(value as Members)).map(([name, member]) => [name, clean(member)]))
 }
 
-const decode = Schema.decodeUnknownSync(Recording)
-
 /** By way of JSON, so that what is absent and what is undefined are the same. */
-export const normalise = (seen: unknown): Recording => decode(clean(JSON.parse(JSON.stringify(seen))))
+export const normalise = <A>(recording: Schema.Codec<A, unknown>, seen: unknown): A =>
+  Schema.decodeUnknownSync(recording)(clean(JSON.parse(JSON.stringify(seen))))

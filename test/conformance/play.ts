@@ -1,8 +1,7 @@
-// Plays the scenario of a case under a test clock of its own, and gives what was seen in the form of a recording.
+// Plays the scenario of a loop case under a test clock of its own, and gives what was seen in the form of a recording.
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -14,15 +13,15 @@ import { toMessages } from "./messages.ts"
 import { normalise } from "./normalise.ts"
 import * as Observer from "./observer.ts"
 import * as ScriptedProvider from "./provider.ts"
-import type { Recording, Scenario } from "./scenario.ts"
+import { Recording, type Scenario } from "./scenario.ts"
 import * as Tools from "./tools.ts"
 
-/** A run that takes longer in virtual time does not end. */
-const LIMIT_MS = 60_000
+/** What takes longer in virtual time does not end. */
+export const LIMIT_MS = 60_000
 
-export interface Played {
+export interface Played<R> {
   /** `undefined` if the run did not end. */
-  readonly recording: Recording | undefined
+  readonly recording: R | undefined
   readonly violation: Violation | undefined
 }
 
@@ -37,10 +36,10 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
   for (let ms = 0; ms < LIMIT_MS && fiber.pollUnsafe() === undefined; ms++) yield* TestClock.adjust(1)
   if (fiber.pollUnsafe() === undefined) {
     yield* Fiber.interrupt(fiber)
-    return { recording: undefined, violation: undefined } satisfies Played
+    return { recording: undefined, violation: undefined } satisfies Played<Recording>
   }
   const { error, endMs } = yield* Fiber.join(fiber)
-  const { events } = observer.recorder
+  const { events } = observer
   const last = events.at(-1)
   const recording = {
     events,
@@ -52,12 +51,10 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
     ...(error !== undefined && { error })
   }
   return {
-    recording: normalise(recording),
-    violation: error === undefined ? Option.getOrUndefined(observer.recorder.check(history(scenario))) : undefined
-  } satisfies Played
+    recording: normalise(Recording, recording),
+    violation: error === undefined ? observer.check() : undefined
+  } satisfies Played<Recording>
 }, Effect.provide(TestClock.layer()))
-
-const history = (scenario: Scenario) => toMessages(scenario.context.messages)
 
 /** Gives the message of the error, if the run was refused. */
 const run = Effect.fnUntraced(function* (scenario: Scenario, observer: Observer.Observer) {
@@ -68,7 +65,7 @@ const run = Effect.fnUntraced(function* (scenario: Scenario, observer: Observer.
   const options = {
     model: scenario.model,
     systemPrompt: context.systemPrompt,
-    messages: history(scenario),
+    messages: toMessages(context.messages),
     tools: context.tools && named(context.tools),
     thinkingLevel: reasoning as ThinkingLevel | undefined,
     hooks: Hooks.make(config, named, observer),
@@ -83,7 +80,11 @@ const run = Effect.fnUntraced(function* (scenario: Scenario, observer: Observer.
       ? Loop.resume(options)
       : Effect.succeed(Loop.run({ ...options, prompts: toMessages(scenario.prompts) }))
   return yield* Effect.matchEffect(stream, {
-    onSuccess: (events) => Effect.as(Stream.runForEach(events, observer.handle), undefined),
+    onSuccess: (events) =>
+      Effect.as(
+        Stream.runForEach(events, (event) => observer.handle(event, options.messages)),
+        undefined
+      ),
     onFailure: (error) => Effect.succeed(error.message)
   })
 })

@@ -12,7 +12,9 @@ export const make = Effect.fnUntraced(function* (
   turns: ReadonlyArray<ReadonlyArray<ProviderStep>>,
   observer: Observer
 ) {
-  const scripted = yield* Scripted.make({ turns: turns.map(toTurn) }, { arrays: 1 })
+  // A turn whose function fails has no stream, so the script never comes to it.
+  const streamed = turns.filter(([first]) => first?.type !== "callThrow")
+  const scripted = yield* Scripted.make({ turns: streamed.map(toTurn) }, { arrays: 1 })
   const observe = (request: ProviderRequest) => {
     const index = observer.requests.length
     observer.requests.push(recordOf(request))

@@ -211,11 +211,11 @@ describe("the command", () => {
     return { code, lines, errors: errors.map((line) => line.replaceAll(`${folder}/`, "")) }
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("runs the loop cases of all files and counts the agent cases", () =>
+  it.effect("runs the cases of all files, of loops and of agents", () =>
     Effect.gen(function* () {
-      const agentCase = JSON.stringify({ id: "agent-1", title: "t", scenario: { commands: [] }, expected: {} })
+      const [agentCase = ""] = readFileSync(fileURLToPath(new URL("agent.jsonl", import.meta.url)), "utf8").split("\n")
       const { code, lines } = yield* run(`${lineOf("loop-h001")}\n${agentCase}\n`, `${lineOf("loop-h120")}\n\n`)
-      expect(lines).toEqual(["1 agent cases skipped", "1 of 2 equal, 1 differ on purpose, 0 failed"])
+      expect(lines).toEqual(["2 of 3 equal, 1 differ on purpose, 0 failed"])
       expect(code).toBe(0)
     })
   )

@@ -2,13 +2,16 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { firstDifference } from "./compare.ts"
+import { AgentCase } from "./agentScenario.ts"
+import { checkDifferingAgent } from "./agentDifferences.ts"
+import { type Difference, firstAgentDifference, firstDifference } from "./compare.ts"
 import { checkDiffering } from "./differences.ts"
 import { play } from "./play.ts"
-import { AgentCase, LoopCase } from "./scenario.ts"
+import { playAgent } from "./playAgent.ts"
+import { LoopCase } from "./scenario.ts"
 
 export interface Verdict {
-  readonly _tag: "Equal" | "Differs" | "Failed" | "Skipped"
+  readonly _tag: "Equal" | "Differs" | "Failed"
   readonly id: string
   readonly title: string
   /** What is wrong in a case that failed. */
@@ -41,23 +44,38 @@ export const parse = (file: string, text: string) =>
   )
 
 export const runCase = Effect.fnUntraced(function* (of: LoopCase | AgentCase) {
-  const verdict = (_tag: Verdict["_tag"], what = ""): Verdict => ({ _tag, id: of.id, title: of.title, what })
-  if (!("expected" in of)) return verdict("Skipped")
-  const { recording, violation } = yield* play(of.scenario)
-  if (recording === undefined) return verdict("Failed", "the run does not end")
-  if (violation !== undefined) return verdict("Failed", violation.message)
-  if (of.differs !== undefined) {
-    const wrong = checkDiffering(of, recording)
-    return wrong === undefined ? verdict("Differs") : verdict("Failed", wrong)
-  }
-  const difference = firstDifference(of.expected, recording)
-  if (difference === undefined) return verdict("Equal")
-  return verdict("Failed", `${difference.path}: wanted ${difference.wanted}, got ${difference.got}`)
+  const { id, title, differs } = of
+  const what = yield* isAgentCase(of) ? judgeAgent(of) : judgeLoop(of)
+  const verdict = (_tag: Verdict["_tag"]): Verdict => ({ _tag, id, title, what: what ?? "" })
+  return verdict(what !== undefined ? "Failed" : differs === undefined ? "Equal" : "Differs")
 })
+
+const isAgentCase = (of: LoopCase | AgentCase): of is AgentCase => "commands" in of.scenario
+
+const NO_END = "the run does not end"
+
+/** What is wrong in a case, if something is. */
+const judgeLoop = Effect.fnUntraced(function* (of: LoopCase) {
+  const { recording, violation } = yield* play(of.scenario)
+  if (recording === undefined) return NO_END
+  if (violation !== undefined) return violation.message
+  return of.differs === undefined ? describe(firstDifference(of.expected, recording)) : checkDiffering(of, recording)
+})
+
+const judgeAgent = Effect.fnUntraced(function* (of: AgentCase) {
+  const { recording, violation } = yield* playAgent(of.scenario)
+  if (recording === undefined) return NO_END
+  if (violation !== undefined) return violation.message
+  return of.differs === undefined
+    ? describe(firstAgentDifference(of.expected, recording))
+    : yield* checkDifferingAgent(of, recording)
+})
+
+const describe = (difference: Difference | undefined): string | undefined =>
+  difference && `${difference.path}: wanted ${difference.wanted}, got ${difference.got}`
 
 /** The last line of a report. */
 export const summarise = (verdicts: ReadonlyArray<Verdict>): string => {
   const count = (tag: Verdict["_tag"]) => verdicts.filter(({ _tag }) => _tag === tag).length
-  const run = verdicts.length - count("Skipped")
-  return `${count("Equal")} of ${run} equal, ${count("Differs")} differ on purpose, ${count("Failed")} failed`
+  return `${count("Equal")} of ${verdicts.length} equal, ${count("Differs")} differ on purpose, ${count("Failed")} failed`
 }

@@ -1,4 +1,5 @@
-// The cases of the recordings, as FORMAT.md describes them (sections 2 to 6). Members that are not known here are ignored.
+// The cases of the loop, as FORMAT.md describes them (sections 2 to 6), and what agent cases share with them. Members that
+// are not known here are ignored.
 import * as Schema from "effect/Schema"
 
 const Args = Schema.Json
@@ -20,9 +21,9 @@ export const RecordedMessage = Schema.StructWithRest(Schema.Struct({ role: Schem
 ])
 export type RecordedMessage = typeof RecordedMessage.Type
 
-const Messages = Schema.Array(RecordedMessage)
+export const Messages = Schema.Array(RecordedMessage)
 
-const Model = Schema.Struct({ id: Schema.String, provider: Schema.String })
+export const Model = Schema.Struct({ id: Schema.String, provider: Schema.String })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Provider
@@ -64,6 +65,8 @@ export const ProviderStep = Schema.Union([
   Schema.Struct({ type: Schema.tag("streamThrow"), message: Schema.String })
 ])
 export type ProviderStep = typeof ProviderStep.Type
+
+export const Script = Schema.Struct({ turns: Schema.Array(Schema.Array(ProviderStep)) })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Tools
@@ -184,24 +187,29 @@ export const Scenario = Schema.Struct({
   model: Model,
   reasoning: optional(Schema.String),
   apiKey: optional(Schema.String),
-  provider: Schema.Struct({ turns: Schema.Array(Schema.Array(ProviderStep)) }),
+  provider: Script,
   config: Config
 })
 export type Scenario = typeof Scenario.Type
 
-/** What is recorded of a run, and what a run here is turned into. */
-export const Recording = Schema.Struct({
+/** What is recorded of loops and agents alike. */
+export const seen = {
   events: Schema.Array(Schema.Record(Schema.String, Schema.Json)),
   times: Schema.Array(Schema.Finite),
-  newMessages: Schema.NullOr(Messages),
   requests: Schema.Array(Schema.Record(Schema.String, Schema.Json)),
   hooks: Schema.Array(Schema.Record(Schema.String, Schema.Json)),
-  endMs: Schema.Finite,
+  endMs: Schema.Finite
+}
+
+/** What is recorded of a run, and what a run here is turned into. */
+export const Recording = Schema.Struct({
+  ...seen,
+  newMessages: Schema.NullOr(Messages),
   error: optional(Schema.String)
 })
 export type Recording = typeof Recording.Type
 
-const head = {
+export const head = {
   id: Schema.String,
   title: Schema.String,
   differs: optional(Schema.Array(Schema.String))
@@ -209,7 +217,3 @@ const head = {
 
 export const LoopCase = Schema.Struct({ ...head, scenario: Scenario, expected: Recording })
 export type LoopCase = typeof LoopCase.Type
-
-/** A case of the stateful agent, which the loop alone cannot run. */
-export const AgentCase = Schema.Struct({ ...head, scenario: Schema.Struct({ commands: Schema.Array(Schema.Json) }) })
-export type AgentCase = typeof AgentCase.Type

@@ -1,0 +1,99 @@
+/**
+ * Where a fiber that tells events and one that reads them meet, without a queue between them. A delivery is over when the
+ * reader asks for more: a reader that does not read holds the teller.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import type * as Pull from "effect/Pull"
+
+export type Events<A> = readonly [A, ...Array<A>]
+
+export class Rendezvous<A> {
+  /** Wakes the reader, which waits in a pull. */
+  private reader: ((signal: Effect.Effect<void, Cause.Done>) => void) | undefined
+  /** Lets the teller go on, which waits in a delivery. */
+  private teller: ((isHeard: Effect.Effect<boolean>) => void) | undefined
+  /** Delivered, and not yet taken: a pull that is interrupted after it was woken leaves them to the next one. */
+  private ready: Events<A> | undefined
+  private end: Effect.Effect<never, Cause.Done> | undefined
+  private isGone = false
+  private readonly onDemand: () => void
+
+  /** `onDemand` is called at each pull that finds nothing. */
+  constructor(onDemand: () => void = constVoid) {
+    this.onDemand = onDemand
+  }
+
+  get isClosed(): boolean {
+    return this.end !== undefined
+  }
+
+  /** Hands events over, and waits until more are asked for; false if nobody reads any more. Cannot be interrupted. */
+  deliver(events: ReadonlyArray<A>): Effect.Effect<boolean> {
+    return Effect.uninterruptible(
+      Effect.callback((resume) => {
+        if (this.isGone) return resume(Effect.succeed(false))
+        this.teller = resume
+        this.ready = events as Events<A>
+        this.wake(Effect.void)
+      })
+    )
+  }
+
+  /** Hands the last events over. Nobody waits for the reader to take them. */
+  deliverLast(events: ReadonlyArray<A>): void {
+    if (this.isGone) return
+    this.ready = events as Events<A>
+    this.wake(Effect.void)
+  }
+
+  private readonly woken: Effect.Effect<void, Cause.Done> = Effect.callback((resume) => {
+    if (this.ready !== undefined) return resume(Effect.void)
+    if (this.end !== undefined) return resume(this.end)
+    this.reader = resume
+    this.release()
+    this.onDemand()
+    return Effect.sync(() => {
+      this.reader = undefined
+    })
+  })
+
+  readonly pull: Pull.Pull<Events<A>> = Effect.map(this.woken, () => {
+    const events = this.ready!
+    this.ready = undefined
+    return events
+  })
+
+  /** The reader has gone: nothing is kept for it, and the teller does not wait for it. */
+  leave(): void {
+    this.letGo()
+    this.ready = undefined
+  }
+
+  /** The teller waits for nobody any more. What was delivered can still be read. */
+  letGo(): void {
+    this.isGone = true
+    this.release()
+  }
+
+  /** There is nothing more to tell. What was delivered can still be read. */
+  close(exit: Exit.Exit<void>): void {
+    if (this.end !== undefined) return
+    this.end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
+    this.wake(this.end)
+  }
+
+  private release(): void {
+    const teller = this.teller
+    this.teller = undefined
+    teller?.(Effect.succeed(!this.isGone))
+  }
+
+  private wake(signal: Effect.Effect<void, Cause.Done>): void {
+    const reader = this.reader
+    this.reader = undefined
+    reader?.(signal)
+  }
+}

@@ -1,0 +1,58 @@
+// Faults that the simulation has found in the loop, each as the smallest world that showed it. They must not come back.
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Faults from "../../src/testing/Faults.ts"
+import type { World } from "../../src/testing/World.ts"
+import { call, say } from "../support/make.ts"
+
+const found: Record<string, World> = {
+  "an update that was sent right before the end came after the hook afterToolCall": {
+    turns: [[call("a")], [say("done")]],
+    tools: [{ name: "a", calls: [[{ type: "update", text: "so far" }]] }],
+    hooks: { afterToolCall: [[]] }
+  },
+  "a call that waited for its resource was executed after the abort": {
+    turns: [[call("a", {}, "1"), call("a", {}, "2")]],
+    tools: [{ name: "a", calls: [[{ type: "stall" }]], exclusive: { resource: "file" } }],
+    consumer: { acts: [{ type: "abort", when: { ms: 10 } }] }
+  },
+  "a call was executed after the abort while its resource was still in use": {
+    turns: [[call("a", {}, "1"), call("a", {}, "2"), call("a", {}, "3")]],
+    tools: [{ name: "a", calls: [[{ type: "deaf", ms: 60 }]], exclusive: { resource: "file" } }],
+    consumer: { acts: [{ type: "abort", when: { ms: 10 } }] }
+  },
+  "a call that aborts the run in its first step went on after the end": {
+    turns: [[call("b", {}, "1"), call("c", {}, "2"), call("a", {}, "3")]],
+    tools: [
+      { name: "a", calls: [[{ type: "finalizer", ms: 20 }, { type: "abort" }, { type: "stall" }]] },
+      { name: "b", calls: [[{ type: "wait", ms: 1 }]] },
+      { name: "c", calls: [[{ type: "wait", ms: 10 }]] }
+    ],
+    limits: { concurrency: 2 }
+  },
+  "two fibers drove the run when the grace period ended just as a wait did": {
+    turns: [[{ type: "wait", ms: 0 }, { type: "wait", ms: 1 }]],
+    prompts: [],
+    limits: { gracePeriodMs: 0 },
+    consumer: { acts: [{ type: "abort", when: { ms: 10 } }], slowMs: 5 },
+    seed: 19
+  },
+  "a fiber was left for ever when the grace period ended just as a wait did": {
+    turns: [],
+    hooks: { transformContext: [], convertToLlm: [], resolveApiKey: [[{ type: "wait", ms: 0 }, { type: "stall" }]] },
+    prompts: [],
+    limits: { gracePeriodMs: 0 },
+    consumer: { slowMs: 1 },
+    seed: 974752
+  }
+}
+
+describe("found by the simulation", () => {
+  for (const [name, world] of Object.entries(found)) {
+    it.effect(name, () =>
+      Effect.map(Faults.check(world), ({ failures }) => {
+        expect(failures.map(Faults.show)).toEqual([])
+      })
+    )
+  }
+})
