@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type * as Tool from "../Tool.ts"
-import { coerce } from "./coerce.ts"
+import { coerce, type JsonSchema, resolve } from "./coerce.ts"
 
 type Decoder = (input: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
@@ -34,26 +34,56 @@ const decoderOf = (tool: Tool.Any): Decoder => {
  */
 export const decodeArguments = (tool: Tool.Any, args: unknown): Effect.Effect<unknown, string> => {
   const decoder = decoderOf(tool)
-  const decode = (input: unknown) => Effect.mapEager(decoder(input), (decoded) => keepUnknown(decoded, input))
+  const decode = (input: unknown) =>
+    Effect.mapEager(decoder(input), (decoded) =>
+      keepUnknown(decoded, input, alternatives(tool.parameters, tool.parameters), tool.parameters)
+    )
   return Effect.catchEager(decode(args), (issue) => {
     const coerced = coerce(args, tool.parameters)
     return coerced === args
-      ? Exit.fail(describeIssue(tool, args, issue))
-      : Effect.mapErrorEager(decode(coerced), (again) => describeIssue(tool, args, again))
+      ? Exit.fail(describeIssue(tool, args, args, issue))
+      : Effect.mapErrorEager(decode(coerced), (again) => describeIssue(tool, args, coerced, again))
   })
 }
 
-/** Gives decoded objects the fields back that their Schema does not name: a decoder drops those that it allows. */
-const keepUnknown = (decoded: unknown, received: unknown): unknown => {
+/** Gives decoded objects the fields back that no schema names: a decoder drops those that it allows. */
+const keepUnknown = (
+  decoded: unknown,
+  received: unknown,
+  schemas: ReadonlyArray<JsonSchema>,
+  root: JsonSchema
+): unknown => {
   if (decoded === received) return decoded
   if (Array.isArray(decoded) && Array.isArray(received)) {
-    return decoded.map((item, index) => keepUnknown(item, received[index]))
+    return decoded.map((item, index) => keepUnknown(item, received[index], below(schemas, index, root), root))
   }
   if (!isPlainObject(decoded) || !isPlainObject(received)) return decoded
-  const known = Object.entries(decoded).map(([key, value]) => [key, keepUnknown(value, member(received, key))])
-  // A null that is gone stood for an optional field that is absent.
-  const unknown = Object.entries(received).filter(([key, value]) => !Object.hasOwn(decoded, key) && value !== null)
+  const known = Object.entries(decoded).map(([key, value]) => [
+    key,
+    keepUnknown(value, member(received, key), below(schemas, key, root), root)
+  ])
+  const isNamed = (key: string) => schemas.some((schema) => member(schema["properties"], key) !== undefined)
+  const unknown = Object.entries(received).filter(([key]) => !Object.hasOwn(decoded, key) && !isNamed(key))
   return Object.fromEntries([...unknown, ...known])
+}
+
+/** The schemas that may hold for a field or an item of what these schemas may hold for. */
+const below = (schemas: ReadonlyArray<JsonSchema>, key: PropertyKey, root: JsonSchema): ReadonlyArray<JsonSchema> =>
+  schemas.flatMap((schema) =>
+    alternatives(
+      typeof key === "number"
+        ? (member(schema["prefixItems"], key) ?? schema["items"])
+        : (member(schema["properties"], key) ?? schema["additionalProperties"]),
+      root
+    )
+  )
+
+/** A schema, what it refers to, and its branches. */
+const alternatives = (schema: unknown, root: JsonSchema): ReadonlyArray<JsonSchema> => {
+  if (!Predicate.isObject(schema)) return []
+  const reference = typeof schema["$ref"] === "string" ? [resolve(schema["$ref"], root)] : []
+  const branches = [schema["anyOf"], schema["oneOf"], schema["allOf"]].flatMap((all) => (Array.isArray(all) ? all : []))
+  return [schema, ...[...reference, ...branches].flatMap((branch) => alternatives(branch, root))]
 }
 
 /** A copy of plain objects, lists and dates, on every level; anything else is kept as it is. Undefined fields are left out. */
@@ -78,11 +108,11 @@ const isPlainObject = (value: unknown): value is object => {
 /** How much of what was received is shown again, in characters. */
 const MAX_SHOWN = 500
 
-const describeIssue = (tool: Tool.Any, args: unknown, issue: SchemaIssue.Issue): string => {
+const describeIssue = (tool: Tool.Any, args: unknown, coerced: unknown, issue: SchemaIssue.Issue): string => {
   const { issues } = formatIssue(issue)
   const lines = issues.map(({ message, path = [] }) => {
     const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment))
-    return `- ${keys.length === 0 ? "arguments" : showPath(keys)}: ${explain(tool, args, keys, message)}`
+    return `- ${keys.length === 0 ? "arguments" : showPath(keys)}: ${explain(tool, [args, coerced], keys, message)}`
   })
   return [
     `The arguments of "${tool.name}" do not fit its parameters:`,
@@ -94,10 +124,17 @@ const describeIssue = (tool: Tool.Any, args: unknown, issue: SchemaIssue.Issue):
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const explain = (tool: Tool.Any, args: unknown, path: ReadonlyArray<PropertyKey>, message: string): string => {
+/** What is wrong with a field: `versions` are the arguments as they were sent, and as they were read. */
+const explain = (
+  tool: Tool.Any,
+  versions: ReadonlyArray<unknown>,
+  path: ReadonlyArray<PropertyKey>,
+  message: string
+): string => {
   if (message === "Missing key") return `required, but missing (${wanted(tool, path)})`
   if (message === "Expected no excess property") return "unknown field, which is not allowed"
-  return `${message}, got ${show(path.reduce<unknown>(member, args))}`
+  const values = versions.map((args) => path.reduce<unknown>(member, args))
+  return `${message}, got ${show(values.find((value) => value !== undefined))}`
 }
 
 /** What the declared schema says of a field that is missing. */
@@ -111,7 +148,7 @@ const wanted = (tool: Tool.Any, path: ReadonlyArray<PropertyKey>): string => {
 }
 
 const member = (value: unknown, key: PropertyKey): unknown =>
-  Predicate.hasProperty(value, key) ? value[key] : undefined
+  Predicate.hasProperty(value, key) && Object.hasOwn(value, key) ? value[key] : undefined
 
 const showPath = (path: ReadonlyArray<PropertyKey>): string =>
   path

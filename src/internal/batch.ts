@@ -14,7 +14,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { AgentEvent, ToolResult } from "../AgentEvent.ts"
 import type { ToolCall, ToolResultMessage } from "../Message.ts"
-import * as Tool from "../Tool.ts"
+import type * as Tool from "../Tool.ts"
 import { cleanup, type Run, wait, wasAborted } from "./driver.ts"
 import { ABORTED } from "./response.ts"
 import {
@@ -171,13 +171,13 @@ class Batch<R> {
   }
 
   private *execute(calls: ReadonlyArray<Ready<R>>) {
-    const made = yield* cleanup(Queue.bounded<Report>(UPDATES_AHEAD))
+    const scope = Scope.forkUnsafe(this.run.scope, "parallel")
+    const made = yield* cleanup(reportQueue(scope))
     if (Exit.isFailure(made)) {
       this.isAborted = true
       return
     }
     const reports = made.value
-    const scope = Scope.forkUnsafe(this.run.scope, "parallel")
     const all = this.executeAll(calls, scope, reports)
     const started = yield* wait(Effect.forkIn(all, scope, { startImmediately: true }))
     this.isAborted = Exit.isFailure(started)
@@ -188,7 +188,7 @@ class Batch<R> {
       else for (const report of reported.value) if (this.take(report)) open--
     }
     drain(reports, (report) => this.take(report))
-    yield* cleanup(Effect.andThen(Queue.shutdown(reports), Scope.close(scope, Exit.void)))
+    yield* cleanup(Scope.close(scope, Exit.void))
   }
 
   /** Each call has a fiber of its own, so that one which others interrupt takes no other call with it. */
@@ -287,6 +287,10 @@ class Batch<R> {
 }
 
 const callOf = ({ call }: Slot) => ({ toolCallId: call.id, toolName: call.name })
+
+/** Where executing calls report; with the scope it ends for those that still wait to. */
+const reportQueue = (scope: Scope.Scope): Effect.Effect<Queue.Queue<Report>> =>
+  Effect.tap(Queue.bounded<Report>(UPDATES_AHEAD), (queue) => Scope.addFinalizer(scope, Queue.shutdown(queue)))
 
 const drain = <A>(queue: Queue.Queue<A>, f: (value: A) => void): void => {
   for (let exit = Queue.takeUnsafe(queue); exit !== undefined && Exit.isSuccess(exit); exit = Queue.takeUnsafe(queue)) {

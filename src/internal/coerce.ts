@@ -3,11 +3,12 @@
  * field may be absent is left out, a JSON text becomes the list or object that it holds. What cannot be adapted stays as
  * it is, for the decoder to refuse. The given value is never changed.
  */
-import type * as JsonSchema from "effect/JsonSchema"
+import type { JsonSchema } from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
-type Node = JsonSchema.JsonSchema
+export type { JsonSchema } from "effect/JsonSchema"
+type Node = JsonSchema
 
 export const coerce = (value: unknown, schema: Node): unknown => coerceNode(value, schema, schema)
 
@@ -27,7 +28,8 @@ const coerceNode = (value: unknown, node: unknown, root: Node): unknown => {
   return all.reduce((current: unknown, part) => coerceNode(current, part, root), chosen)
 }
 
-const resolve = (ref: string, root: Node): unknown => {
+/** What a reference of a schema stands for. */
+export const resolve = (ref: string, root: Node): unknown => {
   const name = /^#\/\$defs\/(.+)$/.exec(ref)?.[1]
   const definitions = root["$defs"]
   return name !== undefined && Predicate.isObject(definitions)

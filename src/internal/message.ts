@@ -117,7 +117,7 @@ export class MessageFold {
         this.isStarted = true
         return undefined
       case "done":
-        this.done = event
+        this.done = copyPlain(event)
         return undefined
       case "text_start":
       case "thinking_start":
