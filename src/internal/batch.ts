@@ -8,33 +8,18 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import type { AgentEvent, ToolResult } from "../AgentEvent.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
 import type { ToolCall, ToolResultMessage } from "../Message.ts"
-import type * as Tool from "../Tool.ts"
 import { cleanup, type Run, wait, wasAborted } from "./driver.ts"
+import { type Executing, Execution, type ExecutionOptions, type Ready, type Report, reportQueue } from "./execution.ts"
 import { ABORTED } from "./response.ts"
-import {
-  askAfter,
-  type BatchContext,
-  executeTool,
-  failedOutcome,
-  findTool,
-  type Outcome,
-  outcomeOf,
-  prepareCall,
-  type Prepared,
-  refusal,
-  usableResult
-} from "./toolCall.ts"
+import { failedOutcome, findTool, type Outcome, prepareCall, type Prepared, refusal } from "./toolCall.ts"
 
-export interface BatchOptions<R> extends BatchContext<R> {
+export interface BatchOptions<R> extends ExecutionOptions<R> {
   readonly calls: ReadonlyArray<ToolCall>
   readonly toolExecution: "parallel" | "sequential" | undefined
-  readonly concurrency: number | undefined
   readonly now: () => number
 }
 
@@ -54,36 +39,16 @@ export function* executeBatch<R>(run: Run<AgentEvent>, options: BatchOptions<R>)
   return batch.result
 }
 
-/** How many updates may wait for the consumer before the tools that send them have to. */
-const UPDATES_AHEAD = 16
-
 const CUT_OFF =
   "The response reached the output limit, so the arguments of this call may be cut off and it was not executed. " +
   "Call the tool again, with shorter arguments if need be."
 const STILL_RUNNING = `${ABORTED}. The tool did not stop in time and may still be running.`
 
 /** A call on its way from its start to its result. */
-interface Slot {
-  readonly call: ToolCall
+interface Slot extends Executing {
   isStarted: boolean
-  isExecuting: boolean
-  /** What came of the call; it may still change until it is told. */
-  outcome: Outcome | undefined
   isTold: boolean
   result: ToolResultMessage | undefined
-}
-
-/** A call that may be executed once `turn` has come; `settled` gives the turn on its resource to the next. */
-interface Ready<R> extends Prepared<R> {
-  readonly slot: Slot
-  readonly turn: Deferred.Deferred<void> | undefined
-  readonly settled: Deferred.Deferred<void> | undefined
-}
-
-/** What an executing call tells the batch: an update, or (without one) that its outcome is there. */
-interface Report {
-  readonly slot: Slot
-  readonly partial: ToolResult | undefined
 }
 
 class Batch<R> {
@@ -92,6 +57,8 @@ class Batch<R> {
   private readonly slots: ReadonlyArray<Slot>
   /** For each resource, the end of the last call that is to use it. */
   private readonly resources = new Map<string, Deferred.Deferred<void>>()
+  /** Calls that wait for the delivery of their updates. */
+  private waiting: ReadonlyArray<Deferred.Deferred<void>> = []
   private isAborted = false
 
   constructor(run: Run<AgentEvent>, options: BatchOptions<R>) {
@@ -101,6 +68,7 @@ class Batch<R> {
       call,
       isStarted: false,
       isExecuting: false,
+      hasUpdates: false,
       outcome: undefined,
       isTold: false,
       result: undefined
@@ -141,7 +109,7 @@ class Batch<R> {
   }
 
   *executeSideBySide() {
-    const ready: Array<Ready<R>> = []
+    const ready: Array<Ready<Slot, R>> = []
     for (const slot of this.slots) {
       const prepared = yield* this.prepare(slot)
       if (this.isAborted) break
@@ -162,7 +130,7 @@ class Batch<R> {
   }
 
   /** Puts the call in the line for its resource. */
-  private inLine(slot: Slot, prepared: Prepared<R>): Ready<R> {
+  private inLine(slot: Slot, prepared: Prepared<R>): Ready<Slot, R> {
     if (prepared.resource === undefined) return { ...prepared, slot, turn: undefined, settled: undefined }
     const turn = this.resources.get(prepared.resource)
     const settled = Deferred.makeUnsafe<void>()
@@ -170,20 +138,19 @@ class Batch<R> {
     return { ...prepared, slot, turn, settled }
   }
 
-  private *execute(calls: ReadonlyArray<Ready<R>>) {
+  private *execute(calls: ReadonlyArray<Ready<Slot, R>>) {
     const scope = Scope.forkUnsafe(this.run.scope, "parallel")
-    const made = yield* cleanup(reportQueue(scope))
+    const made = yield* cleanup(reportQueue<Slot>(scope))
     if (Exit.isFailure(made)) {
       this.isAborted = true
       return
     }
     const reports = made.value
-    const all = this.executeAll(calls, scope, reports)
-    const started = yield* wait(Effect.forkIn(all, scope, { startImmediately: true }))
+    const started = yield* wait(new Execution(this.run, this.options, scope, reports).start(calls))
     this.isAborted = Exit.isFailure(started)
     let open = calls.length
     while (!this.isAborted && open > 0) {
-      const reported = yield* wait(Queue.takeAll(reports))
+      const reported = yield* wait(this.nextReports(reports))
       if (Exit.isFailure(reported)) this.isAborted = true
       else for (const report of reported.value) if (this.take(report)) open--
     }
@@ -191,50 +158,15 @@ class Batch<R> {
     yield* cleanup(Scope.close(scope, Exit.void))
   }
 
-  /** Each call has a fiber of its own, so that one which others interrupt takes no other call with it. */
-  private executeAll(calls: ReadonlyArray<Ready<R>>, scope: Scope.Scope, reports: Queue.Queue<Report>) {
-    return Effect.forEach(
-      calls,
-      (call) =>
-        Effect.flatMap(Effect.forkIn(this.executeOne(call, reports), scope, { startImmediately: true }), Fiber.await),
-      { concurrency: this.options.concurrency ?? "unbounded", discard: true }
+  /** Whoever waits here has had its events delivered. */
+  private nextReports(reports: Queue.Queue<Report<Slot>>) {
+    if (this.waiting.length === 0) return Queue.takeAll(reports)
+    const told = this.waiting
+    this.waiting = []
+    return Effect.andThen(
+      Effect.forEach(told, (deferred) => Deferred.succeed(deferred, undefined), { discard: true }),
+      Queue.takeAll(reports)
     )
-  }
-
-  /** Executes a call and reports it. An interrupt ends the step that it meets; what is there by then stays. */
-  private executeOne(call: Ready<R>, reports: Queue.Queue<Report>) {
-    const { slot, turn, settled } = call
-    const handle = { id: slot.call.id, update: this.updateOf(slot, reports) }
-    const whole = Effect.uninterruptibleMask((restore) =>
-      Effect.gen({ self: this }, function* () {
-        if (turn !== undefined) yield* Effect.exit(restore(Deferred.await(turn)))
-        if (this.run.isAborted) return
-        slot.isExecuting = true
-        const executed = yield* Effect.exit(restore(executeTool(call, handle)))
-        slot.isExecuting = false
-        if (this.run.isAborted) return
-        const outcome = outcomeOf(executed)
-        slot.outcome = outcome
-        if (this.options.hooks.afterToolCall !== undefined) {
-          const after = yield* Effect.exit(restore(askAfter(this.options, slot.call, call, outcome)))
-          if (Exit.isSuccess(after)) slot.outcome = after.value
-          else if (!wasAborted(this.run, after)) slot.outcome = failedOutcome(after)
-        }
-        yield* Queue.offer(reports, { slot, partial: undefined })
-      })
-    )
-    return settled === undefined ? whole : Effect.ensuring(whole, Deferred.succeed(settled, undefined))
-  }
-
-  /** What a tool reports is told if it can be: anything else would be no event. */
-  private updateOf(slot: Slot, reports: Queue.Queue<Report>): Tool.Call["update"] {
-    return (value) =>
-      Effect.suspend(() => {
-        const partial = usableResult(value)
-        return slot.isExecuting && !this.run.isAborted && Result.isSuccess(partial)
-          ? Effect.asVoid(Queue.offer(reports, { slot, partial: partial.success }))
-          : Effect.void
-      })
   }
 
   private start(slot: Slot): void {
@@ -242,19 +174,25 @@ class Batch<R> {
     this.run.outbox.push({ type: "tool_execution_start", ...callOf(slot), args: slot.call.arguments })
   }
 
-  /** Tells a report; true for the last one of a call. */
-  private take({ slot, partial }: Report): boolean {
-    if (partial === undefined) {
-      this.tell(slot, slot.outcome!)
-      return true
+  /** Takes a report in; true for the last one of a call. */
+  private take(report: Report<Slot>): boolean {
+    const { slot } = report
+    switch (report._tag) {
+      case "Update":
+        this.run.outbox.push({
+          type: "tool_execution_update",
+          ...callOf(slot),
+          args: slot.call.arguments,
+          partialResult: report.partial
+        })
+        return false
+      case "Executed":
+        this.waiting = [...this.waiting, report.told]
+        return false
+      case "Settled":
+        this.tell(slot, slot.outcome!)
+        return true
     }
-    this.run.outbox.push({
-      type: "tool_execution_update",
-      ...callOf(slot),
-      args: slot.call.arguments,
-      partialResult: partial
-    })
-    return false
   }
 
   private tell(slot: Slot, outcome: Outcome): void {
@@ -287,10 +225,6 @@ class Batch<R> {
 }
 
 const callOf = ({ call }: Slot) => ({ toolCallId: call.id, toolName: call.name })
-
-/** Where executing calls report; with the scope it ends for those that still wait to. */
-const reportQueue = (scope: Scope.Scope): Effect.Effect<Queue.Queue<Report>> =>
-  Effect.tap(Queue.bounded<Report>(UPDATES_AHEAD), (queue) => Scope.addFinalizer(scope, Queue.shutdown(queue)))
 
 const drain = <A>(queue: Queue.Queue<A>, f: (value: A) => void): void => {
   for (let exit = Queue.takeUnsafe(queue); exit !== undefined && Exit.isSuccess(exit); exit = Queue.takeUnsafe(queue)) {

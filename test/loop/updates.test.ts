@@ -243,3 +243,30 @@ describe("a slow consumer", () => {
     })
   )
 })
+
+it.effect("the hook after a call is asked when the updates of the call have been delivered", () =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const reporting = tool("a", (_, { update }) => Effect.as(Effect.andThen(update("1"), update("2")), "x"))
+    yield* play(
+      [[call("a"), call("b")], ok],
+      {
+        tools: [reporting, tool("b")],
+        hooks: {
+          afterToolCall: ({ toolCall }) =>
+            Effect.sync(() => {
+              seen.push(`hook ${toolCall.name}`)
+            })
+        }
+      },
+      {
+        onEvents: (events) =>
+          Effect.sync(() => {
+            for (const event of events)
+              if (event.type === "tool_execution_update") seen.push(`update ${event.toolName}`)
+          })
+      }
+    )
+    expect(seen).toEqual(["hook b", "update a", "update a", "hook a"])
+  })
+)
