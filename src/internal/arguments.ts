@@ -89,7 +89,7 @@ const alternatives = (schema: unknown, root: JsonSchema): ReadonlyArray<JsonSche
 /** A copy of plain objects, lists and dates, on every level; anything else is kept as it is. Undefined fields are left out. */
 export const copyPlain = <A>(value: A): A => {
   if (Array.isArray(value)) return value.map(copyPlain) as A
-  if (value instanceof Date) return new Date(value) as A
+  if (value instanceof Date) return structuredClone(value)
   if (!isPlainObject(value)) return value
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   return Object.fromEntries(members.map(([key, member]) => [key, copyPlain(member)])) as A

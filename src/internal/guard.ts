@@ -21,14 +21,8 @@ export const guarded = <A, E, R>(
     const effect = f()
     return Effect.isEffect(effect) ? effect : Effect.die(new TypeError(`${what} did not give an Effect.`))
   })
-  const checked =
-    accepts === undefined
-      ? called
-      : Effect.flatMap(called, (value) =>
-          accepts(value)
-            ? Effect.succeed(value)
-            : Effect.die(new TypeError(`${what} gave a value that it must not give.`))
-        )
+  const mustNot = () => Effect.die(new TypeError(`${what} gave a value that it must not give.`))
+  const checked = accepts === undefined ? called : Effect.filterOrElse(called, accepts, mustNot)
   return Effect.tapCause(checked, (cause) => logDefect(what, cause))
 }
 

@@ -313,7 +313,8 @@ describe("the stream of a run", () => {
     Effect.gen(function* () {
       const scripted = yield* Scripted.make({ turns: [[say("ok")]] })
       let polls = 0
-      yield* Effect.scoped(Stream.toPull(stream(scripted, { steering: Effect.sync(() => (polls++, [])) })))
+      const pull = yield* Effect.scoped(Stream.toPull(stream(scripted, { steering: Effect.sync(() => (polls++, [])) })))
+      expect(Effect.isEffect(pull)).toBe(true)
       expect([polls, scripted.requests.length]).toEqual([0, 0])
     })
   )
