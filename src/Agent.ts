@@ -62,7 +62,8 @@ export interface Snapshot extends AgentState.AgentState, Settings {
 
 /**
  * Told every event, in order, and awaited before the run goes on. It cannot fail; one that dies is reported to the log. It
- * may abort, queue messages and look at the state, but must not wait for the run to end.
+ * may abort, queue messages and look at the state, but must not wait for the run to end: as long as it does not come back,
+ * the run does not either, aborted or not.
  */
 export type Listener = (event: AgentEvent) => Effect.Effect<void> | void
 
@@ -184,15 +185,14 @@ const streamOf = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2>
     return Stream.fromPull(Effect.succeed(reader.pull))
   })
 
-const queues = <R>({ steering, followUp }: Core<R>) => {
-  const clearSteering = Effect.sync(() => steering.clear())
-  const clearFollowUp = Effect.sync(() => followUp.clear())
+const queues = <R>(core: Core<R>) => {
+  const { steering, followUp } = core
   return {
     steer: (message: Message) => Effect.sync(() => steering.add(message)),
     followUp: (message: Message) => Effect.sync(() => followUp.add(message)),
-    clearSteering,
-    clearFollowUp,
-    clearQueues: Effect.andThen(clearSteering, clearFollowUp),
+    clearSteering: Effect.sync(() => steering.clear()()),
+    clearFollowUp: Effect.sync(() => followUp.clear()()),
+    clearQueues: Effect.sync(() => core.clearQueues()),
     setSteeringMode: (mode: QueueMode) => Effect.sync(() => (steering.mode = mode)),
     setFollowUpMode: (mode: QueueMode) => Effect.sync(() => (followUp.mode = mode))
   }

@@ -223,7 +223,7 @@ export class Core<R> {
   ): Effect.Effect<void, never, Provider | R> {
     const take = (event: AgentEvent) => this.take(running, event)
     const deliver = (events: ReadonlyArray<AgentEvent>) =>
-      Effect.andThen(this.listeners.deliver(events, take), () => tellReader(running.reader, events))
+      Effect.andThen(this.listeners.deliver(events, take), () => tellReader(running, events))
     return Effect.uninterruptible(
       Effect.withFiber((fiber) => {
         running.fiber = fiber
@@ -253,6 +253,7 @@ export class Core<R> {
   abort(running: Running): void {
     running.isAborted = true
     running.fiber?.interruptUnsafe()
+    running.reader?.release()
   }
 
   private finish(running: Running, exit: Exit.Exit<void>): void {
@@ -263,14 +264,15 @@ export class Core<R> {
     const { result, reader, ended } = running
     const isDefect = Exit.isFailure(exit) && Cause.hasDies(exit.cause)
     // Before anybody hears of the end: an agent that goes on by itself is not idle in between.
-    if (!isDefect && this.goesOn(result)) Effect.runSync(Effect.ignore(this.startQueued(true)))
+    if (!isDefect && this.goesOn(running)) Effect.runSync(Effect.ignore(this.startQueued(true)))
     reader?.close(Exit.void)
+    if (this.isClosed) this.settleRest()
     Deferred.doneUnsafe(ended, isDefect ? Effect.failCause(exit.cause) : Effect.succeed(result))
   }
 
-  private goesOn({ reason }: RunResult): boolean {
+  private goesOn({ isAborted, result }: Running): boolean {
     const isWanted = this.options.continueWhenQueued === true && this.isQueued && !this.isClosed
-    return isWanted && reason !== "aborted" && reason !== "error"
+    return isWanted && !isAborted && result.reason !== "error"
   }
 
   /** Starts a run on the transcript as it is, or after an assistant message on what is queued. */
@@ -298,10 +300,14 @@ export class Core<R> {
     return Effect.suspend(() => {
       if (this.running !== undefined) return Effect.fail(new AgentBusy())
       this.replaceState(AgentState.make())
-      this.steering.clear()
-      this.followUp.clear()
+      this.clearQueues()
       return Effect.void
     })
+  }
+
+  clearQueues(): void {
+    const tellAll = [this.steering.clear(), this.followUp.clear()]
+    for (const tell of tellAll) tell()
   }
 
   watch(): Watcher {
@@ -316,18 +322,21 @@ export class Core<R> {
     watcher.close()
   }
 
-  /** Settles the run, the queues and the watchers. A run that has not ended after the grace period is left behind. */
-  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+  /**
+   * Settles the run, the queues and the watchers. A run that has not ended after the grace period is left behind; one that
+   * closes its own agent is not waited for, and settles the rest when it ends.
+   */
+  readonly close: Effect.Effect<void> = Effect.withFiber((fiber) => {
     this.isClosed = true
     const { running } = this
-    if (running === undefined) return Effect.void
-    running.reader?.letGo()
+    if (running === undefined) return Effect.sync(() => this.settleRest())
     this.abort(running)
+    if (running.fiber === fiber) return Effect.void
     const { gracePeriod = Loop.DEFAULT_GRACE_PERIOD } = this.options
     const leaving = Effect.sync(() => this.finish(running, Exit.void))
     const timer = Effect.runForkWith(this.context)(Effect.andThen(Effect.sleep(gracePeriod), leaving))
     return Effect.andThen(Effect.exit(Deferred.await(running.ended)), Fiber.interrupt(timer))
-  }).pipe(Effect.andThen(Effect.sync(() => this.settleRest())))
+  })
 
   private settleRest(): void {
     this.steering.close()
@@ -337,13 +346,11 @@ export class Core<R> {
   }
 }
 
-/** Who reads a run alone holds it, but not at its end: the agent is idle then, whether the end was read or not. */
-const tellReader = (
-  reader: Rendezvous<AgentEvent> | undefined,
-  events: ReadonlyArray<AgentEvent>
-): Effect.Effect<unknown> => {
+/** Who reads a run alone holds it by not reading, but neither its abort nor its end. */
+const tellReader = ({ reader, isAborted }: Running, events: ReadonlyArray<AgentEvent>): Effect.Effect<unknown> => {
   if (reader === undefined) return Effect.void
-  return events.at(-1)?.type === "agent_end" ? Effect.sync(() => reader.deliverLast(events)) : reader.deliver(events)
+  const isHeld = !isAborted && events.at(-1)?.type !== "agent_end"
+  return isHeld ? reader.deliver(events) : Effect.sync(() => reader.append(events))
 }
 
 const resultOf = ({ messages, reason, usage }: Extract<AgentEvent, { type: "agent_end" }>): RunResult => {

@@ -85,8 +85,10 @@ export class MessageQueue {
     this.onTheWay = []
   }
 
-  clear(): void {
-    refuse(this.waiting.splice(0), "cleared")
+  /** Empties the queue, and gives what tells those who wait for a receipt. They may queue again when they hear of it. */
+  clear(): () => void {
+    const cleared = this.waiting.splice(0)
+    return () => refuse(cleared, "cleared")
   }
 
   close(): void {

@@ -36,16 +36,15 @@ export class Rendezvous<A> {
       Effect.callback((resume) => {
         if (this.isGone) return resume(Effect.succeed(false))
         this.teller = resume
-        this.ready = events as Events<A>
-        this.wake(Effect.void)
+        this.append(events)
       })
     )
   }
 
-  /** Hands the last events over. Nobody waits for the reader to take them. */
-  deliverLast(events: ReadonlyArray<A>): void {
+  /** Hands events over without waiting for the reader. */
+  append(events: ReadonlyArray<A>): void {
     if (this.isGone) return
-    this.ready = events as Events<A>
+    this.ready = this.ready === undefined ? (events as Events<A>) : [...this.ready, ...events]
     this.wake(Effect.void)
   }
 
@@ -68,14 +67,16 @@ export class Rendezvous<A> {
 
   /** The reader has gone: nothing is kept for it, and the teller does not wait for it. */
   leave(): void {
-    this.letGo()
+    this.isGone = true
     this.ready = undefined
+    this.release()
   }
 
-  /** The teller waits for nobody any more. What was delivered can still be read. */
-  letGo(): void {
-    this.isGone = true
-    this.release()
+  /** Lets the teller go on, as if more had been asked for. */
+  release(): void {
+    const teller = this.teller
+    this.teller = undefined
+    teller?.(Effect.succeed(!this.isGone))
   }
 
   /** There is nothing more to tell. What was delivered can still be read. */
@@ -83,12 +84,6 @@ export class Rendezvous<A> {
     if (this.end !== undefined) return
     this.end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
     this.wake(this.end)
-  }
-
-  private release(): void {
-    const teller = this.teller
-    this.teller = undefined
-    teller?.(Effect.succeed(!this.isGone))
   }
 
   private wake(signal: Effect.Effect<void, Cause.Done>): void {

@@ -212,6 +212,17 @@ describe("an agent that is made to go on by itself", () => {
     })
   )
 
+  it.effect("is aborted also in the instant in which it goes on", () =>
+    Effect.gen(function* () {
+      const harness = yield* make([[say("a")], [say("never")]], { continueWhenQueued: true })
+      yield* queueAtEnd("followUp")(harness)
+      yield* Effect.andThen(harness.agent.prompt("go"), harness.agent.abort)
+      yield* pass(0)
+      expect(yield* transcriptOf(harness)).toEqual(["user go", "assistant a", "user late", "assistant "])
+      expect(harness.requests).toHaveLength(1)
+    })
+  )
+
   it.effect("is not idle in between", () =>
     Effect.gen(function* () {
       const harness = yield* make([[say("a")], [pause(10), say("b")]], { continueWhenQueued: true })

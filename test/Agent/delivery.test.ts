@@ -49,46 +49,49 @@ describe("a queued message", () => {
         yield* lived.drain
         expect(yield* expectOnce(lived)).toHaveLength(0)
       }),
-    { arbitrary: { runs: 1000 } }
+    { arbitrary: { runs: 1000 }, timeout: 60_000 }
   )
 })
 
 describe("a message that is queued and then aborted at any event", () => {
   for (const kind of ["steer", "followUp"] as const) {
-    it.effect(`(${kind}) is delivered by that run or by the next`, () =>
-      Effect.gen(function* () {
-        const script = [[say("ab", 1), call("a")], [pause(2), say("c")], [failing("no")], [say("d")], [say("e")]]
-        for (let queueAt = 1; queueAt <= 24; queueAt += 1) {
-          for (let abortAt = queueAt; abortAt <= 26; abortAt += 1) {
-            const { agent, events, runs } = yield* make(script, { tools: [slow("a", 3)], arrays: 1 })
-            const message = user("queued")
-            let turn = 0
-            yield* agent.subscribe(() =>
-              Effect.gen(function* () {
-                if (events.length === queueAt) {
-                  const { delivered } = yield* agent[kind](message)
-                  yield* Effect.forkDetach(
-                    Effect.map(Effect.orDie(delivered), (delivery) => void (turn = delivery.turn))
-                  )
-                }
-                if (events.length === abortAt) yield* agent.abort
-              })
-            )
-            yield* start(agent.prompt("go"))
-            yield* pass(10)
-            const state = yield* agent.state
-            const count = state.messages.filter((other) => other === message).length
-            expect([queueAt, abortAt, count + (state.isQueued ? 1 : 0)]).toEqual([queueAt, abortAt, 1])
-            yield* start(Effect.exit(agent.continue))
-            yield* pass(10)
-            yield* start(Effect.exit(agent.continue))
-            yield* pass(10)
-            const after = yield* agent.state
-            expect([queueAt, abortAt, after.isQueued]).toEqual([queueAt, abortAt, false])
-            expect(turnsOf(runs).get(message)).toEqual([turn])
+    it.effect(
+      `(${kind}) is delivered by that run or by the next`,
+      () =>
+        Effect.gen(function* () {
+          const script = [[say("ab", 1), call("a")], [pause(2), say("c")], [failing("no")], [say("d")], [say("e")]]
+          for (let queueAt = 1; queueAt <= 24; queueAt += 1) {
+            for (let abortAt = queueAt; abortAt <= 26; abortAt += 1) {
+              const { agent, events, runs } = yield* make(script, { tools: [slow("a", 3)], arrays: 1 })
+              const message = user("queued")
+              let turn = 0
+              yield* agent.subscribe(() =>
+                Effect.gen(function* () {
+                  if (events.length === queueAt) {
+                    const { delivered } = yield* agent[kind](message)
+                    yield* Effect.forkDetach(
+                      Effect.map(Effect.orDie(delivered), (delivery) => void (turn = delivery.turn))
+                    )
+                  }
+                  if (events.length === abortAt) yield* agent.abort
+                })
+              )
+              yield* start(agent.prompt("go"))
+              yield* pass(10)
+              const state = yield* agent.state
+              const count = state.messages.filter((other) => other === message).length
+              expect([queueAt, abortAt, count + (state.isQueued ? 1 : 0)]).toEqual([queueAt, abortAt, 1])
+              yield* start(Effect.exit(agent.continue))
+              yield* pass(10)
+              yield* start(Effect.exit(agent.continue))
+              yield* pass(10)
+              const after = yield* agent.state
+              expect([queueAt, abortAt, after.isQueued]).toEqual([queueAt, abortAt, false])
+              expect(turnsOf(runs).get(message)).toEqual([turn])
+            }
           }
-        }
-      })
+        }),
+      60_000
     )
   }
 })

@@ -37,7 +37,7 @@ describe("the state of an agent", () => {
         })
         expect((yield* agent.state).isStreaming).toBe(false)
       }),
-    { arbitrary: { runs: 200 } }
+    { arbitrary: { runs: 200 }, timeout: 60_000 }
   )
 
   it.effect("does not change once it was given, whatever comes after", () =>

@@ -98,32 +98,36 @@ const countObservers = () => {
 const finalizersOf = (scope: Scope.Closeable): number =>
   scope.state._tag === "Open" ? (scope.state.finalizers?.size ?? 1) : 0
 
-it.effect("a thousand runs leave nothing behind", () => {
-  const { fibers, service } = countFibers()
-  const observers = countObservers()
-  return Effect.gen(function* () {
-    const script = Array.from({ length: 2 * RUNS }, (_, index) => turns[index % turns.length]!)
-    const harness = yield* make(script, { tools })
-    const counts = () => ({
-      fibers: fibers.live,
-      ...observers,
-      finalizers: finalizersOf(harness.scope)
-    })
-    const before = counts()
-    for (let run = 0; run < RUNS; run++) {
-      const way = yield* start(ways[run % ways.length]!(harness))
-      yield* pass(run % 7)
-      yield* harness.agent.abort
-      yield* pass(20)
-      expect([run, Exit.isSuccess(yield* Fiber.await(way))]).toEqual([run, true])
-      yield* harness.agent.reset
-    }
-    expect(harness.runs).toHaveLength(RUNS)
-    expect(counts()).toEqual(before)
-    expect(fibers.most).toBeGreaterThan(before.fibers + 3)
-    expect(harness.streams.closed).toBe(harness.streams.opened)
-  }).pipe(
-    Effect.provideService(Metric.FiberRuntimeMetrics, service),
-    Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))
-  )
-})
+it.effect(
+  "a thousand runs leave nothing behind",
+  () => {
+    const { fibers, service } = countFibers()
+    const observers = countObservers()
+    return Effect.gen(function* () {
+      const script = Array.from({ length: 2 * RUNS }, (_, index) => turns[index % turns.length]!)
+      const harness = yield* make(script, { tools })
+      const counts = () => ({
+        fibers: fibers.live,
+        ...observers,
+        finalizers: finalizersOf(harness.scope)
+      })
+      const before = counts()
+      for (let run = 0; run < RUNS; run++) {
+        const way = yield* start(ways[run % ways.length]!(harness))
+        yield* pass(run % 7)
+        yield* harness.agent.abort
+        yield* pass(20)
+        expect([run, Exit.isSuccess(yield* Fiber.await(way))]).toEqual([run, true])
+        yield* harness.agent.reset
+      }
+      expect(harness.runs).toHaveLength(RUNS)
+      expect(counts()).toEqual(before)
+      expect(fibers.most).toBeGreaterThan(before.fibers + 3)
+      expect(harness.streams.closed).toBe(harness.streams.opened)
+    }).pipe(
+      Effect.provideService(Metric.FiberRuntimeMetrics, service),
+      Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))
+    )
+  },
+  60_000
+)

@@ -47,6 +47,8 @@ it("puts what did not arrive back before what was queued meanwhile", () => {
   queue.settle(first, { turn: 1, timestamp: 0 })
   queue.giveBack()
   expect(queue.take()).toEqual([second, third])
+  queue.giveBack()
+  expect(queue.take()).toEqual([second, third])
 })
 
 it.effect("settles what is on its way when it is closed", () =>

@@ -47,6 +47,21 @@ describe("who waits for a receipt may, when it is settled,", () => {
     })
   )
 
+  for (const clear of ["reset", "clearQueues"] as const) {
+    it.effect(`queue in the other queue: by ${clear}, which clears what there was and no more`, () =>
+      Effect.gen(function* () {
+        const { agent } = yield* make([])
+        const { delivered } = yield* agent.steer(user("old"))
+        const old = yield* agent.followUp(user("old"))
+        yield* start(Effect.andThen(Effect.exit(delivered), agent.followUp(user("new"))))
+        yield* agent[clear]
+        yield* pass(0)
+        expect(yield* Effect.flip(old.delivered)).toMatchObject({ reason: "cleared" })
+        expect((yield* agent.state).isQueued).toBe(true)
+      })
+    )
+  }
+
   it.effect("abort: by a delivery", () =>
     Effect.gen(function* () {
       const harness = yield* make([[say("never")]])

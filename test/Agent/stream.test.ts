@@ -3,7 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import type { Message } from "../../src/Message.ts"
@@ -211,6 +213,36 @@ describe("a slow reader", () => {
       const read = yield* resultOf(reader)
       expect(read).toEqual(events)
       expect([outline(read).at(-1), read.length < 60]).toEqual(["run) aborted", true])
+    })
+  )
+
+  it.effect("that stops reading does not keep an abort from ending the run, and can read the rest later", () =>
+    Effect.gen(function* () {
+      const { agent, events } = yield* make([[say("x".repeat(50), 1)]], { arrays: 1, gracePeriod: 300 })
+      const gate = yield* Deferred.make<void>()
+      const read: Array<AgentEvent> = []
+      const reader = yield* start(
+        Stream.runForEach(agent.stream("go"), (event) => {
+          read.push(event)
+          return event.type === "message_update" ? Deferred.await(gate) : Effect.void
+        })
+      )
+      yield* agent.abort
+      yield* pass(300)
+      expect((yield* agent.state).isStreaming).toBe(false)
+      yield* Deferred.succeed(gate, undefined)
+      yield* pass(0)
+      yield* resultOf(reader)
+      expect(read).toEqual(events)
+    })
+  )
+
+  it.effect("that keeps up gets the end of the run also when the agent is closed", () =>
+    Effect.gen(function* () {
+      const { agent, events, scope } = yield* make([[say("x".repeat(50), 1), { type: "stall" }]], { arrays: 1 })
+      const reader = yield* start(Stream.runCollect(agent.stream("go")))
+      yield* resultOf(yield* start(Scope.close(scope, Exit.void)))
+      expect(yield* resultOf(reader)).toEqual(events)
     })
   )
 })

@@ -144,18 +144,31 @@ describe("a watcher", () => {
       expect(stateOf(follow(watched.state, seen))).toEqual(stateOf(yield* agent.state))
     })
   )
+
+  it.effect("is told of a transcript that was replaced in place of what it had not read", () =>
+    Effect.gen(function* () {
+      const { agent, events } = yield* make([[say("a")]])
+      const watched = yield* agent.watch
+      yield* agent.prompt("one")
+      yield* agent.setMessages([user("other")])
+      const { seen } = yield* read(watched)
+      expect(seen).toMatchObject([
+        { type: "events_skipped", count: events.length, state: { messages: [user("other")] } }
+      ])
+    })
+  )
 })
 
 describe("a watcher that is too slow", () => {
-  /** Reads one event, then nothing until it is let go on. */
-  const readSlowly = Effect.fnUntraced(function* ({ events }: Watched) {
+  /** Reads so many events, then nothing until it is let go on. */
+  const readSlowly = Effect.fnUntraced(function* ({ events }: Watched, count = 1) {
     const gate = yield* Deferred.make<void>()
     const seen: Array<AgentEvent | EventsSkipped> = []
     yield* start(
       Stream.runForEachArray(events, (array) =>
         Effect.suspend(() => {
           seen.push(...array)
-          return seen.length === array.length ? Deferred.await(gate) : Effect.void
+          return seen.length >= count ? Deferred.await(gate) : Effect.void
         })
       )
     )
@@ -197,6 +210,21 @@ describe("a watcher that is too slow", () => {
       const { seen } = yield* read(watched)
       expect(seen).toHaveLength(1 + WATCH_BUFFER)
       expect(seen[0]).toMatchObject({ type: "events_skipped", count: 5010 - WATCH_BUFFER })
+    })
+  )
+
+  it.effect("is told the right state whichever event it had read last", () =>
+    Effect.gen(function* () {
+      for (let count = 1; count <= 8; count++) {
+        const { agent } = yield* make([[say("x".repeat(2000), 1)]], { isFold: false })
+        const watched = yield* agent.watch
+        const { seen, goOn } = yield* readSlowly(watched, count)
+        yield* agent.prompt("go")
+        yield* goOn
+        expect([count, seen.findIndex(({ type }) => type === "events_skipped")]).toEqual([count, count])
+        expect(stateOf(follow(watched.state, seen))).toEqual(stateOf(yield* agent.state))
+        expect(stateOf(follow(watched.state, seen.slice(0, count + 1))).messages).toHaveLength(1)
+      }
     })
   )
 

@@ -216,6 +216,37 @@ describe("unions", () => {
   })
 })
 
+describe("unions of objects", () => {
+  const branch = (kind: object, of: object) => ({ type: "object", properties: { kind, at: of } })
+  const kinds = [
+    ["const", { const: "a" }, { const: "b" }],
+    ["enum", { type: "string", enum: ["a"] }, { type: "string", enum: ["b", "c"] }]
+  ] as const
+
+  it.each(kinds)("are adapted by the branch whose %s fits", (_name, a, b) => {
+    const either = { anyOf: [branch(a, number), branch(b, string)] }
+    expect(coerce({ kind: "b", at: 5 }, either)).toEqual({ kind: "b", at: "5" })
+    expect(coerce({ kind: "a", at: "5" }, either)).toEqual({ kind: "a", at: 5 })
+    const right = { kind: "b", at: "5" }
+    expect(coerce(right, either)).toBe(right)
+  })
+
+  it("whose kind is missing are adapted by the first", () => {
+    expect(coerce({ at: "5" }, { anyOf: [branch({ const: "a" }, number), branch({ const: "b" }, string)] })).toEqual({
+      at: 5
+    })
+  })
+})
+
+describe("literals in a union", () => {
+  it("are left where they are meant, and adapted to where not", () => {
+    const either = { anyOf: [{ type: "string", enum: ["auto"] }, number] }
+    expect(coerce("auto", either)).toBe("auto")
+    expect(coerce("5", either)).toBe(5)
+    expect(coerce("5", { anyOf: [{ const: "5" }, number] })).toBe("5")
+  })
+})
+
 describe("keys", () => {
   it("named __proto__ are members like any other", () => {
     const value = JSON.parse('{"__proto__":{"x":1},"k":"5"}') as object

@@ -53,7 +53,9 @@ describe("a beginning of JSON", () => {
     ["12", 12],
     ["-1.5e3", -1500],
     ["true", true],
-    ["null", null]
+    ["null", null],
+    ["null ", null],
+    [' "x" ', "x"]
   ]
   it.each(readings)("%j reads as %j", (text, value) => {
     expect(readTolerant(text)).toStrictEqual(value)

@@ -11,7 +11,7 @@ import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Scripted from "../../src/providers/Scripted.ts"
 import type { ProviderEvent } from "../../src/services/Provider.ts"
 import * as TraceChecker from "../../src/testing/TraceChecker.ts"
-import { call, pause, provider, say, slow, tool } from "../support/make.ts"
+import { call, pause, provider, say, slow, tool, user } from "../support/make.ts"
 import { longestStretch, play, settle, stream } from "../support/play.ts"
 import { tokens } from "../support/tokens.ts"
 
@@ -145,6 +145,14 @@ describe("other fibers", () => {
       })
     )
   }
+
+  it.effect("run between the events of very many prompts", () =>
+    Effect.gen(function* () {
+      const prompts = Array.from({ length: 3000 }, (_, index) => user(`${index}`))
+      const done = provider(() => Stream.make<Array<ProviderEvent>>({ type: "done", reason: "stop" }))
+      expect(yield* longestStretch(done, { prompts })).toBeLessThanOrEqual(1024)
+    })
+  )
 
   it.effect("may abort a run that never waits", () =>
     Effect.gen(function* () {

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Scripted from "../../src/providers/Scripted.ts"
 import type { ProviderEvent } from "../../src/services/Provider.ts"
-import { call, failing, provider, rawCall, say, tool, untyped } from "../support/make.ts"
+import { call, failing, provider, rawCall, say, slow, tool, untyped } from "../support/make.ts"
 import { type Options, of, play, stream } from "../support/play.ts"
 
 const ok = [say("ok")]
@@ -95,7 +95,7 @@ it.effect("the fiber of one call may be interrupted by others: that call alone h
           10
         )
       )
-      const trace = yield* play([[call("a"), call("b")], ok], { tools: [cancelled, tool("b")], toolExecution })
+      const trace = yield* play([[call("a"), call("b")], ok], { tools: [cancelled, slow("b", 50)], toolExecution })
       expect(trace.resultTexts).toEqual(["The tool was interrupted.", "b done"])
       expect(trace.reason).toBe("completed")
     }

@@ -138,7 +138,7 @@ describe("updates", () => {
           tools: [
             tool("a", (_, { update }) =>
               Effect.andThen(
-                Effect.forEach([1, 2, 3], (n) => update(`${n}`)),
+                Effect.forEach([1, 2, 3], (n) => Effect.andThen(update(`${n}`), Effect.sleep(1))),
                 Effect.never
               )
             )

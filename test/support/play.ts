@@ -138,7 +138,7 @@ const isAbortPoint = ({ abortOn }: How, event: AgentEvent, index: number): boole
 export const settle = Effect.repeat(Effect.yieldNow, { times: 100 })
 
 /** The greatest number of events that a run hands over without letting another fiber run. */
-export const longestStretch = Effect.fnUntraced(function* (provider: Provider["Service"]) {
+export const longestStretch = Effect.fnUntraced(function* (provider: Provider["Service"], options?: Options) {
   let ticks = 0
   let last = 0
   let stretch = 0
@@ -149,7 +149,7 @@ export const longestStretch = Effect.fnUntraced(function* (provider: Provider["S
     })
   )
   yield* settle
-  yield* stream(provider).pipe(
+  yield* stream(provider, options).pipe(
     Stream.runForEachArray((events) =>
       Effect.sync(() => {
         stretch = ticks === last ? stretch + events.length : events.length

@@ -1,6 +1,6 @@
 // Fifty worlds, each of which shows one thing that can go wrong for an agent, and a few in which much happens at once.
 import type { World } from "../../src/testing/World.ts"
-import { call, failing, pause, rawCall, say } from "../support/make.ts"
+import { call, failing, pause, rawCall, say, user } from "../support/make.ts"
 
 type Tool = NonNullable<World["tools"]>[number]
 type Steps = NonNullable<Tool["calls"]>[number]
@@ -41,7 +41,9 @@ const provider: Record<string, World> = {
   },
   "a stream that ends without a word": { turns: [[say("so far"), { type: "cut" }]] },
   "a stream that dies": { turns: [[call("a"), say("so far"), dies]], tools: three },
-  "a stream that makes no sense": { turns: [[say("a"), { type: "text_delta", contentIndex: 7, delta: "x" }, say("b")]] },
+  "a stream that makes no sense": {
+    turns: [[say("a"), { type: "text_delta", contentIndex: 7, delta: "x" }, say("b")]]
+  },
   "a failure that does not go away": { turns: [[failing("no")]], hooks: { retry: [[{ type: "again", ms: 10 }]] } },
   "two failures, then an answer": {
     turns: [[say("so far"), failing("no", true)], [pause(3), failing("no", true)], [say("done")]],
@@ -67,14 +69,23 @@ const tools: Record<string, World> = {
     tool("c", wait(5))
   ),
   "a call that never ends": calling(abc, tool("a", stall), tool("b", wait(10)), tool("c", wait(20), stall)),
-  "a call that hears nothing for a minute": calling(abc, tool("a", deaf(60_000)), tool("b", wait(10)), tool("c", stall)),
+  "a call that hears nothing for a minute": calling(
+    abc,
+    tool("a", deaf(60_000)),
+    tool("b", wait(10)),
+    tool("c", stall)
+  ),
   "a call that never hears anything": calling(["a", "b"], tool("a", deaf()), tool("b", wait(10))),
   "a call that goes on as if nothing had happened": calling(
     ["a", "b"],
     tool("a", { type: "uninterruptible" }, wait(50), update("still here"), wait(50)),
     tool("b", wait(20))
   ),
-  "calls that are slow to end": calling(["a", "b"], tool("a", finalizer(300), wait(20)), tool("b", finalizer(40), stall)),
+  "calls that are slow to end": calling(
+    ["a", "b"],
+    tool("a", finalizer(300), wait(20)),
+    tool("b", finalizer(40), stall)
+  ),
   "a finalizer that never ends, and one that dies": calling(
     ["a", "b"],
     tool("a", finalizer(), wait(20), stall),
@@ -138,7 +149,10 @@ const hooks: Record<string, World> = {
     }
   },
   "a hook before each request that dies": { ...calling(["a"], ...three), hooks: { transformContext: [[], [dies]] } },
-  "tool hooks that die": { ...calling(["a", "b"], ...three), hooks: { beforeToolCall: [[dies], []], afterToolCall: [[dies]] } },
+  "tool hooks that die": {
+    ...calling(["a", "b"], ...three),
+    hooks: { beforeToolCall: [[dies], []], afterToolCall: [[dies]] }
+  },
   "tool hooks that hear nothing": {
     ...calling(["a", "b"], ...three),
     hooks: { beforeToolCall: [[deaf(8)]], afterToolCall: [[deaf(60_000)]] }
@@ -159,40 +173,48 @@ const hooks: Record<string, World> = {
     turns: [[pause(10), call("a")], [pause(10), say("one")], [pause(10), say("two")], [say("three")], [say("four")]],
     tools: three,
     queues: {
-      steering: [{ at: 0, text: "wait" }, { at: 15, text: "stop" }, { at: 55, text: "seen", role: "notice" }],
-      followUp: [{ at: 1, text: "and now" }, { at: 1, text: "this" }]
+      steering: [
+        { at: 0, text: "wait" },
+        { at: 15, text: "stop" },
+        { at: 55, text: "seen", role: "notice" }
+      ],
+      followUp: [
+        { at: 1, text: "and now" },
+        { at: 1, text: "this" }
+      ]
     }
   },
   "polls that go wrong": {
     ...calling(["a"], ...three),
-    queues: { steering: [{ at: 0, text: "first" }, { at: 5, text: "second" }] },
+    queues: {
+      steering: [
+        { at: 0, text: "first" },
+        { at: 5, text: "second" }
+      ]
+    },
     hooks: { steering: [[wait(2)], [deaf(7)], [dies]] }
   },
   "a poll that stalls": { ...calling(["a"], ...three), hooks: { followUp: [[wait(1), stall]] } }
 }
 
 const much: World = {
-  prompts: ["first", "second"],
-  messages: [{ role: "user", content: "before", timestamp: 0 }],
+  messages: [user("before")],
   turns: [
-    [pause(2), say("let me see", 3), call("a", {}, "1"), call("b", {}, "2"), call("c", { n: "7" }, "3")],
-    [say("hm"), pause(1), failing("busy", true)],
-    [call("b", {}, "1"), call("a", {}, "1")],
-    [finalizer(3), say("done")],
-    [say("and that too")]
+    [pause(2), say("let me see"), call("a", {}, "1"), call("b", {}, "1"), call("c", { n: "7" }, "2")],
+    [pause(1), failing("busy", true)],
+    [finalizer(3), say("done")]
   ],
   tools: [
-    { name: "a", calls: [[update("x", 3), finalizer(4), wait(6)], [deaf(9), { type: "fail", message: "no" }]] },
-    { name: "b", calls: [[{ type: "uninterruptible" }, wait(8)], [wait(3), dies]], exclusive: { resource: "r" } },
-    { name: "c", calls: [[{ type: "late", ms: 30, text: "late" }, wait(2)]], exclusive: { resource: "r" } }
+    { name: "a", calls: [[update("x", 2), finalizer(4), wait(6)]] },
+    { name: "b", calls: [[{ type: "uninterruptible" }, wait(8), dies]], exclusive: { resource: "r" } },
+    { name: "c", calls: [[{ type: "late", ms: 30, text: "late" }, deaf(9)]], exclusive: { resource: "r" } }
   ],
   hooks: {
     beforeToolCall: [[wait(1)], []],
-    afterToolCall: [[wait(2)], [{ type: "override", terminate: false }]],
-    prepareNextTurn: [[deaf(1)]],
+    afterToolCall: [[wait(2)], [{ type: "override", isError: false }]],
     retry: [[{ type: "again", ms: 20 }]]
   },
-  queues: { steering: [{ at: 9, text: "also" }], followUp: [{ at: 3, text: "then" }] }
+  queues: { steering: [{ at: 9, text: "also" }] }
 }
 
 /** Each with the order of fibers as Effect takes it, the last ones in orders of their own. */

@@ -13,7 +13,9 @@ describe("every promise is kept, wherever the reader is at fault", () => {
       () =>
         Effect.gen(function* () {
           const { failures, runs } = yield* Faults.everywhere(world)
-          expect((yield* Effect.forEach(failures.slice(0, 1), (failure) => Faults.smallest(failure))).map(Faults.show)).toEqual([])
+          expect(
+            (yield* Effect.forEach(failures.slice(0, 1), (failure) => Faults.smallest(failure))).map(Faults.show)
+          ).toEqual([])
           expect(runs).toBeGreaterThan(40)
         }),
       60_000
@@ -22,7 +24,15 @@ describe("every promise is kept, wherever the reader is at fault", () => {
 })
 
 describe("the faults of a world", () => {
-  const world: World = { turns: [[{ type: "text", text: "hi" }, { type: "wait", ms: 10 }]], seed: 1 }
+  const world: World = {
+    turns: [
+      [
+        { type: "text", text: "hi" },
+        { type: "wait", ms: 10 }
+      ]
+    ],
+    seed: 1
+  }
   const faultsOf = Effect.map(Simulation.run(world), (recording) => ({ recording, worlds: Faults.worldsOf(recording) }))
 
   it.effect("come at each event, each instant and between them, and at each step deep in the run", () =>
@@ -32,7 +42,9 @@ describe("the faults of a world", () => {
       const whens = acts.flatMap((act) => ("when" in act && act.type === "abort" ? [act.when] : []))
       expect(whens.filter((when) => "event" in when)).toEqual(recording.events.map((_, event) => ({ event })))
       expect(whens.filter((when) => "ms" in when)).toEqual([{ ms: 0 }, { ms: 5 }, { ms: 10 }])
-      const steps = recording.log.flatMap(({ type }, entry) => (type === "begin" || type === "settle" ? [{ entry }] : []))
+      const steps = recording.log.flatMap(({ type }, entry) =>
+        type === "begin" || type === "settle" ? [{ entry }] : []
+      )
       expect(whens.filter((when) => "entry" in when)).toEqual(steps)
       expect(new Set(acts.map(({ type }) => type))).toEqual(new Set(["abort", "leave", "die", "take"]))
     })

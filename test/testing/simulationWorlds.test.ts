@@ -33,7 +33,8 @@ describe("generated worlds", () => {
   it.effect("are worlds, and survive JSON", () =>
     Effect.gen(function* () {
       for (const world of yield* sample(100, 1)) {
-        expect(Schema.decodeUnknownSync(World.World)(JSON.parse(JSON.stringify(world)))).toEqual(world)
+        const received: unknown = JSON.parse(JSON.stringify(world))
+        expect(yield* Schema.decodeUnknownEffect(World.World)(received)).toEqual(world)
       }
     })
   )
@@ -54,7 +55,9 @@ describe("generated worlds", () => {
       const recordings = yield* Effect.forEach(yield* sample(1000, 3), (world) => Simulation.run(world))
       const reasons = new Set(recordings.map(Recording.reasonOf))
       const stops = new Set(recordings.map(({ stop }) => stop?.how))
-      const kinds = new Set(recordings.flatMap(({ activities }) => activities.map(({ kind, name }) => [kind, name].join(" "))))
+      const kinds = new Set(
+        recordings.flatMap(({ activities }) => activities.map(({ kind, name }) => [kind, name].join(" ")))
+      )
       expect([...reasons]).toEqual(
         expect.arrayContaining(["completed", "terminated", "stopped", "limit", "error", "aborted", undefined])
       )
@@ -78,8 +81,8 @@ describe("the smallest world", () => {
     Effect.gen(function* () {
       const hasUpdate = (world: World.World) =>
         Effect.map(Simulation.run(world), (recording) => recording.activities.some(({ kind }) => kind === "update"))
-      const found = (yield* sample(200, 4)).find((world) => Effect.runSync(hasUpdate(world)))!
-      const smallest = yield* Worlds.smallest(found, hasUpdate)
+      const [found] = yield* Effect.filter(yield* sample(200, 4), hasUpdate)
+      const smallest = yield* Worlds.smallest(found!, hasUpdate)
       expect(Object.keys(smallest).toSorted()).toEqual(["tools", "turns"])
       expect(smallest.turns).toMatchObject([[{ type: "toolCall" }]])
       expect(smallest.tools?.flatMap(({ calls = [] }) => calls)).toMatchObject([[{ type: "update" }]])

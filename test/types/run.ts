@@ -41,7 +41,7 @@ const polls = Loop.run({
   steering: Net.use(() => Effect.succeed([]))
 })
 holds<Same<Needs<typeof polls>, Provider | Net>>()
-const retrying = Loop.run({ model, prompts: [], retry: () => Net.use(() => Effect.succeed(Option.none())) })
+const retrying = Loop.run({ model, prompts: [], retry: () => Net.use(() => Effect.succeedNone) })
 holds<Same<Needs<typeof retrying>, Provider | Net>>()
 
 const resumed = Loop.resume({ model, tools: [read] })

@@ -18,7 +18,7 @@ Tool.make({
 Tool.make({
   ...base,
   // @ts-expect-error a tool cannot fail with anything but ToolFailure
-  execute: () => Effect.fail(new Error("no"))
+  execute: () => Effect.fail("no")
 })
 Tool.make({
   ...base,

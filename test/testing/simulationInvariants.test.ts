@@ -1,0 +1,173 @@
+// Each promise can be broken: a true recording keeps it, and the same recording with one thing changed does not.
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { AgentEvent } from "../../src/AgentEvent.ts"
+import * as Invariant from "../../src/testing/Invariant.ts"
+import type { Activity, Entry, Recording } from "../../src/testing/Recording.ts"
+import * as Simulation from "../../src/testing/Simulation.ts"
+import type { World } from "../../src/testing/World.ts"
+import { call, failing, say } from "../support/make.ts"
+
+const wait = (ms: number) => ({ type: "wait", ms }) as const
+
+/** Two calls side by side, hooks, queues and a retry. */
+const busy: World = {
+  turns: [[call("a"), call("b")], [say("so far"), failing("busy", true)], [say("done")]],
+  tools: [
+    { name: "a", calls: [[wait(10), { type: "update", text: "x" }, wait(10)]] },
+    { name: "b", calls: [[wait(5)]] }
+  ],
+  hooks: {
+    transformContext: [[wait(1)]],
+    beforeToolCall: [[wait(1)]],
+    afterToolCall: [[wait(1)]],
+    prepareNextTurn: [[wait(1)]],
+    retry: [[{ type: "again", ms: 50 }]]
+  },
+  queues: { steering: [{ at: 0, text: "hi" }], followUp: [] }
+}
+const abortedAt = (ms: number, world: World = busy): World => ({
+  ...world,
+  consumer: { acts: [{ type: "abort", when: { ms } }] }
+})
+const plain: World = { turns: [[say("hello")]] }
+const deaf: World = { turns: [[call("a")]], tools: [{ name: "a", calls: [[{ type: "deaf", ms: 100 }]] }] }
+const flood: World = {
+  turns: [[call("a")], [say("done")]],
+  tools: [{ name: "a", calls: [[{ type: "update", text: "x", times: 60 }]] }]
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Changes
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Change = (recording: Recording) => Partial<Recording>
+
+const never = { at: Infinity, position: Infinity }
+const start = { at: 0, position: 0 }
+
+const withoutEvents =
+  (isGone: (event: AgentEvent) => boolean): Change =>
+  ({ events }) => ({ events: events.filter(({ event }) => !isGone(event)) })
+
+const withEvents =
+  (change: (event: AgentEvent) => AgentEvent | undefined): Change =>
+  ({ events }) => ({ events: events.map((one) => ({ ...one, event: change(one.event) ?? one.event })) })
+
+const withActivities =
+  (change: (activity: Activity) => Partial<Activity> | undefined): Change =>
+  ({ activities }) => ({ activities: activities.map((activity) => ({ ...activity, ...change(activity) })) })
+
+const withoutActivities =
+  (isGone: (activity: Activity) => boolean): Change =>
+  ({ activities }) => ({ activities: activities.filter((activity) => !isGone(activity)) })
+
+const withWorld =
+  (limits: World["limits"]): Change =>
+  ({ world }) => ({ world: { ...world, limits: limits! } })
+
+const isResult = (event: AgentEvent) => "message" in event && event.message.role === "toolResult"
+const heardAtOnce: Change = ({ stop }) => ({ stop: { ...stop!, heard: start } })
+const isPoll = ({ name }: Activity) => name === "steering"
+
+/** For each promise, a world and what to change in its recording. */
+const changes: Record<string, readonly [World, Change]> = {
+  grammar: [plain, withoutEvents(({ type }) => type === "turn_end")],
+  endIsLastAndOnce: [plain, ({ events }) => ({ events: [...events, events.at(-1)!] })],
+  oneResultPerCall: [busy, withoutEvents(isResult)],
+  transcriptIsTold: [
+    plain,
+    withEvents((event) => (event.type === "agent_end" ? { ...event, messages: [] } : undefined))
+  ],
+  queuedIsTold: [busy, withActivities((activity) => (isPoll(activity) ? { result: [] } : undefined))],
+  snapshotsNeverChange: [plain, () => ({ changes: ["event 3 has changed"] })],
+  requestsAreWellFormed: [
+    busy,
+    ({ requests }) => ({
+      requests: requests.map((one) => ({
+        ...one,
+        request: { ...one.request, messages: one.request.messages.filter(({ role }) => role !== "toolResult") }
+      }))
+    })
+  ],
+  requestsSayWhatWasTold: [plain, ({ requests }) => ({ requests: requests.map((one) => ({ ...one, position: 0 })) })],
+  retryDiscards: [
+    busy,
+    ({ requests }) => ({ requests: requests.map((one, index) => (index === 2 ? { ...one, at: 0 } : one)) })
+  ],
+  reasonIsTrue: [
+    plain,
+    withEvents((event) => (event.type === "agent_end" ? { ...event, reason: "limit" } : undefined))
+  ],
+  noHookAfterAbort: [abortedAt(10), heardAtOnce],
+  noRequestAfterAbort: [abortedAt(10), heardAtOnce],
+  noToolAfterAbort: [abortedAt(10), heardAtOnce],
+  eventsComeBeforeHooks: [busy, withoutEvents(({ type }) => type === "turn_end")],
+  updatesComeBeforeTheHook: [busy, withoutEvents(({ type }) => type === "tool_execution_update")],
+  hooksSeeTheTranscript: [
+    busy,
+    withActivities(({ name }) => (name === "prepareNextTurn" ? { given: { messages: [] } } : undefined))
+  ],
+  pollsComeWhereTheyAreDue: [busy, withWorld({ maxTurns: 1 })],
+  worksOnlyForItsReader: [
+    plain,
+    ({ log }) => ({ log: log.map((entry): Entry => (entry.type === "read" ? { at: entry.at, type: "end" } : entry)) })
+  ],
+  updatesWaitForTheReader: [
+    flood,
+    ({ log }) => ({ log: log.map((entry): Entry => (entry.type === "event" ? { at: entry.at, type: "read" } : entry)) })
+  ],
+  callsKeepTheirTurn: [busy, withWorld({ toolExecution: "sequential" })],
+  callsRunSideBySide: [{ ...busy, limits: { toolExecution: "sequential" } }, withWorld({})],
+  resultsAreTrue: [busy, withActivities(({ kind }) => (kind === "tool" ? { outcome: "failed" } : undefined))],
+  everyRunEnds: [plain, () => ({ end: undefined })],
+  endsWithinTheGracePeriod: [abortedAt(10), ({ end }) => ({ end: { ...end!, at: end!.at + 5001 } })],
+  endsAtOnce: [abortedAt(10, deaf), withActivities(() => ({ shields: [] }))],
+  timeIsExplained: [busy, withoutActivities(({ kind }) => kind === "tool")],
+  sleepsAreExplained: [abortedAt(10), withActivities(({ kind }) => (kind === "timer" ? { given: 7 } : undefined))],
+  nothingOutlivesTheRun: [plain, ({ aliveAtEnd }) => ({ aliveAtEnd: { ...aliveAtEnd, fibers: 1 } })],
+  whatComesLooseEnds: [plain, ({ aliveLater }) => ({ aliveLater: { ...aliveLater, timers: 1 } })],
+  nothingBeginsAfterTheEnd: [plain, () => ({ end: start })],
+  connectionsClose: [plain, withActivities(({ kind }) => (kind === "stream" ? { settled: never } : undefined))]
+}
+
+describe("each promise", () => {
+  it("has a change that breaks it", () => {
+    expect(Object.keys(changes).toSorted()).toEqual(Invariant.all.map(({ name }) => name).toSorted())
+  })
+
+  for (const invariant of Invariant.all) {
+    it.effect(`${invariant.name}: ${invariant.promise}`, () =>
+      Effect.gen(function* () {
+        const [world, change] = changes[invariant.name]!
+        const recording = yield* Simulation.run(world)
+        expect(invariant.check(recording)).toBeUndefined()
+        expect(invariant.check({ ...recording, ...change(recording) })).toEqual(expect.any(String))
+      })
+    )
+  }
+})
+
+it.effect("an activity that goes on after the end breaks a promise, unless it hears no interrupt", () =>
+  Effect.gen(function* () {
+    const recording = yield* Simulation.run({
+      ...deaf,
+      consumer: { acts: [{ type: "abort", when: { ms: 1 } }] },
+      limits: { gracePeriodMs: 5 }
+    })
+    const names = (changed: Recording) => Invariant.broken(changed).map(({ invariant }) => invariant)
+    expect(names(recording)).toEqual([])
+    const heard = { ...recording, ...withActivities(() => ({ shields: [] }))(recording) }
+    expect(names(heard)).toEqual(["endsAtOnce"])
+    const early = { ...heard, end: { ...heard.end!, at: 1 } }
+    expect(names(early)).toEqual(["nothingOutlivesTheRun"])
+  })
+)
+
+it.effect("the promises to ask for can be chosen", () =>
+  Effect.gen(function* () {
+    const recording = { ...(yield* Simulation.run(plain)), end: undefined }
+    expect(Invariant.broken(recording, [Invariant.grammar])).toEqual([])
+    expect(Invariant.broken(recording).map(({ invariant }) => invariant)).toEqual(["everyRunEnds"])
+  })
+)
