@@ -100,12 +100,7 @@ export class Driver<A, R> implements Run<A> {
     this.isAborted = true
     this.owner?.interruptUnsafe()
     if (this.isEnded) return
-    this.graceTimer = this.fork(
-      Effect.andThen(
-        Effect.sleep(this.options.gracePeriod),
-        Effect.suspend(() => this.takeOver())
-      )
-    )
+    this.graceTimer = this.fork(Effect.andThen(Effect.sleep(this.options.gracePeriod), this.takeOver))
   }
 
   private fork(effect: Effect.Effect<void, never, R>): Fiber.Fiber<void> {
@@ -165,13 +160,15 @@ export class Driver<A, R> implements Run<A> {
     return true
   })
 
-  private takeOver(): Effect.Effect<void, never, R> {
+  /** Makes the grace timer's fiber the owner, in one step: the fiber that was may go on at any moment. */
+  private readonly takeOver: Effect.Effect<void, never, R> = Effect.withFiber((fiber) => {
     this.isOverdue = true
     if (!this.isWaiting) return Effect.void
     this.isWaiting = false
+    this.owner = fiber
     this.fork(Scope.close(this.scope, Exit.void))
     return this.drive(interrupted)
-  }
+  })
 
   private end(owner: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<void>): void {
     if (this.owner !== owner || this.isEnded) return

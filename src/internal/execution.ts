@@ -86,8 +86,12 @@ export class Execution<S extends Executing, R> {
     return concurrency === undefined ? "unbounded" : Math.max(1, concurrency)
   }
 
+  /** Belongs to the scope before its first step, in which it may close the scope itself. */
   private fork<E, R2>(effect: Effect.Effect<void, E, R2>) {
-    return Effect.forkIn(effect, this.scope, { startImmediately: true })
+    const registered = Effect.withFiber((fiber) =>
+      Effect.andThen(Scope.addFinalizer(this.scope, interruptFromOutside(fiber)), effect)
+    )
+    return Effect.forkDetach(registered, { startImmediately: true })
   }
 
   /** Executes a call and reports it. An interrupt ends the step that it meets; what is there by then stays. */
@@ -134,3 +138,6 @@ export class Execution<S extends Executing, R> {
     return Effect.andThen(Queue.offer(this.reports, { _tag: "Executed", slot, told }), Deferred.await(told))
   }
 }
+
+const interruptFromOutside = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
+  Effect.withFiber((current) => (current === fiber ? Effect.void : Fiber.interrupt(fiber)))

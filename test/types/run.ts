@@ -1,7 +1,6 @@
 // A run cannot fail, and what tools, hooks and polls need adds up in its type; what a provider needs does not show.
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
