@@ -1,0 +1,160 @@
+/**
+ * What was seen of a run in a simulated world, from its first event until long after its end: the events, every activity
+ * of provider, tools and hooks with its beginning and its end, and what was still alive when it should not be.
+ *
+ * It is data, and knows nothing of how it came about: invariants are functions of it.
+ */
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { Message } from "../Message.ts"
+import type { ProviderRequest } from "../services/Provider.ts"
+import type { World } from "./World.ts"
+
+/** A place in the log, and the instant in virtual milliseconds from the start of the run. */
+export interface Moment {
+  readonly at: number
+  readonly position: number
+}
+
+/**
+ * - `stream`: a response's stream, from the request to its closing; `pull`: one pull of it
+ * - `tool`: the execution of a call; `update`: one update that it sends; `straggler`: what it leaves behind
+ * - `hook`: a call of a hook, by its name; also of a poll, the retry policy, the key and the resource of a tool
+ * - `finalizer`: a finalizer of one of these
+ * - `timer`: a sleep of the loop's own
+ * - `consumer`: the reader is busy with something else than reading
+ */
+export type Kind = "stream" | "pull" | "tool" | "update" | "straggler" | "hook" | "finalizer" | "timer" | "consumer"
+
+export type Outcome = "done" | "failed" | "died" | "interrupted"
+
+/** Something that went on for a while. */
+export interface Activity {
+  readonly id: number
+  readonly kind: Kind
+  readonly name: string
+  /** The tool call that it belongs to. */
+  readonly callId?: string | undefined
+  /** The activity that it is part of. */
+  readonly parent?: number | undefined
+  /** What it was given: the transcript that a hook sees, the milliseconds of a timer. */
+  readonly given?: unknown
+  readonly began: Moment
+  /** Absent while it goes on, which may be for ever. */
+  readonly settled?: Moment | undefined
+  readonly outcome?: Outcome | undefined
+  /** What it failed with or died of, or the value that it gave. */
+  readonly result?: unknown
+  /** When it could not be interrupted; the last span may be open. */
+  readonly shields: ReadonlyArray<{ readonly from: Moment; readonly to?: Moment | undefined }>
+}
+
+export type Entry = { readonly at: number } & (
+  | { readonly type: "event"; readonly index: number }
+  /** The reader asks for more. */
+  | { readonly type: "read" }
+  | { readonly type: "begin" | "settle"; readonly activity: number }
+  /** The reader wants the end of the run. */
+  | { readonly type: "stop"; readonly how: Stop["how"] }
+  /** The reader is through with the run. */
+  | { readonly type: "end" }
+)
+
+export interface Received extends Moment {
+  readonly event: AgentEvent
+}
+
+export interface Request extends Moment {
+  readonly request: ProviderRequest
+}
+
+/** How the reader stopped the run. */
+export interface Stop {
+  readonly how: "abort" | "leave" | "die" | "take"
+  /** Nobody asked for it, but nothing else would have happened any more. */
+  readonly isRescue: boolean
+  readonly asked: Moment
+  /** From here on the run knew of it: absent where it never had to. */
+  readonly heard?: Moment | undefined
+}
+
+/** What is alive at a moment: fibers and timers by their number, activities by their ids. */
+export interface Alive {
+  readonly fibers: number
+  readonly timers: number
+  readonly activities: ReadonlyArray<number>
+}
+
+export interface Recording {
+  readonly world: World
+  readonly log: ReadonlyArray<Entry>
+  readonly events: ReadonlyArray<Received>
+  readonly requests: ReadonlyArray<Request>
+  readonly activities: ReadonlyArray<Activity>
+  readonly stop?: Stop | undefined
+  /** When the reader was through with the run; absent where that never came. */
+  readonly end?: Moment | undefined
+  /** The reader followed the run to its end: all that is promised of its events can be expected. */
+  readonly isWhole: boolean
+  /** What was alive once everything had happened that was due at the instant of the end. */
+  readonly aliveAtEnd: Alive
+  /** What was alive when every timer had fired. */
+  readonly aliveLater: Alive
+  /** What was handed out and has changed afterwards, in words. */
+  readonly changes: ReadonlyArray<string>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Questions
+// ---------------------------------------------------------------------------------------------------------------------
+
+export type Of<Type extends AgentEvent["type"]> = Received & { readonly event: Extract<AgentEvent, { type: Type }> }
+
+/** The events of some types, in order, with their moments. */
+export const eventsOf = <Type extends AgentEvent["type"]>(
+  { events }: Recording,
+  ...types: ReadonlyArray<Type>
+): ReadonlyArray<Of<Type>> =>
+  events.filter((received): received is Of<Type> => types.some((type) => received.event.type === type))
+
+/** The messages of the run, as the reader was told of them. */
+export const messagesOf = (recording: Recording): ReadonlyArray<Message> =>
+  eventsOf(recording, "message_end").map(({ event }) => event.message)
+
+/** Why the run ended; undefined where the reader did not see its end. */
+export const reasonOf = (recording: Recording) => eventsOf(recording, "agent_end").at(-1)?.event.reason
+
+/** The log as text, one line an entry: the instant, the position, what happened. */
+export const show = (recording: Recording): string =>
+  recording.log
+    .map(
+      (entry, position) =>
+        `${String(entry.at).padStart(7)} ms ${String(position).padStart(4)}  ${say(recording, entry)}`
+    )
+    .join("\n")
+
+const say = ({ events, activities }: Recording, entry: Entry): string => {
+  switch (entry.type) {
+    case "event":
+      return `  ${sayEvent(events[entry.index]!.event)}`
+    case "begin":
+      return `> ${sayActivity(activities[entry.activity]!)}`
+    case "settle":
+      return `< ${sayActivity(activities[entry.activity]!)}: ${activities[entry.activity]!.outcome}`
+    case "read":
+      return "..."
+    case "stop":
+      return `! ${entry.how}`
+    case "end":
+      return "end"
+  }
+}
+
+const sayActivity = ({ kind, name, callId }: Activity): string =>
+  [kind, name, ...(callId === undefined ? [] : [callId])].join(" ")
+
+const sayEvent = (event: AgentEvent): string => {
+  if ("toolCallId" in event) return `${event.type} ${event.toolName} ${event.toolCallId}`
+  if (event.type === "message_start" || event.type === "message_end") return `${event.type} ${event.message.role}`
+  if (event.type === "message_update") return `${event.type} ${event.assistantMessageEvent.type}`
+  return event.type === "agent_end" ? `${event.type} ${event.reason}` : event.type
+}
