@@ -19,7 +19,7 @@ export interface Variant {
 export interface Row {
   readonly name: string
   readonly value: number
-  readonly unit: "ms" | "MB"
+  readonly unit: "ms" | "MB" | "KB"
   readonly ratio: number
   /** What `value` or `ratio` is held against, and the greatest allowed. */
   readonly bound?: { readonly of: "value" | "ratio"; readonly atMost: number } | undefined
@@ -62,7 +62,7 @@ const time = async ({ name, run, count }: Variant): Promise<number> => {
 export const print = (title: string, rows: ReadonlyArray<Row>): void => {
   console.log(`\n${title}`)
   for (const row of rows) {
-    const value = `${row.value.toFixed(row.unit === "ms" ? 2 : 0)} ${row.unit}`
+    const value = `${row.value.toFixed(row.unit === "MB" ? 0 : 2)} ${row.unit}`
     console.log(`  ${row.name.padEnd(58)} ${value.padStart(12)} ${row.ratio.toFixed(2).padStart(8)}${verdict(row)}`)
   }
 }

@@ -235,12 +235,12 @@ export class Core<R> {
 
   /** Takes an event in, before the listeners are told of it. */
   private take(running: Running, event: AgentEvent): void {
-    const before = this.unfolded
+    const before = this.watchers.length === 0 ? undefined : this.unfolded
     if (event.type === "message_update") this.update = event
     else this.fold(AgentState.reduce(this.folded, event))
     if (event.type === "turn_start") running.turn++
     else if (event.type === "agent_end") running.result = resultOf(event)
-    for (const watcher of this.watchers) watcher.offer(event, before)
+    if (before !== undefined) for (const watcher of this.watchers) watcher.offer(event, before)
     if (event.type === "message_end") this.settle(event.message, running.turn)
   }
 

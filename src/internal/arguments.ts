@@ -68,22 +68,32 @@ const keepUnknown = (
 }
 
 /** The schemas that may hold for a field or an item of what these schemas may hold for. */
-const below = (schemas: ReadonlyArray<JsonSchema>, key: PropertyKey, root: JsonSchema): ReadonlyArray<JsonSchema> =>
-  schemas.flatMap((schema) =>
-    alternatives(
-      typeof key === "number"
-        ? (member(schema["prefixItems"], key) ?? schema["items"])
-        : (member(schema["properties"], key) ?? schema["additionalProperties"]),
-      root
+const below = (schemas: ReadonlyArray<JsonSchema>, key: PropertyKey, root: JsonSchema): ReadonlyArray<JsonSchema> => [
+  ...new Set(
+    schemas.flatMap((schema) =>
+      alternatives(
+        typeof key === "number"
+          ? (member(schema["prefixItems"], key) ?? schema["items"])
+          : (member(schema["properties"], key) ?? schema["additionalProperties"]),
+        root
+      )
     )
   )
+]
 
-/** A schema, what it refers to, and its branches. */
+/** A schema, what it refers to, and its branches, each once. */
 const alternatives = (schema: unknown, root: JsonSchema): ReadonlyArray<JsonSchema> => {
-  if (!Predicate.isObject(schema)) return []
-  const reference = typeof schema["$ref"] === "string" ? [resolve(schema["$ref"], root)] : []
-  const branches = [schema["anyOf"], schema["oneOf"], schema["allOf"]].flatMap((all) => (Array.isArray(all) ? all : []))
-  return [schema, ...[...reference, ...branches].flatMap((branch) => alternatives(branch, root))]
+  const found = new Set<JsonSchema>()
+  const visit = (node: unknown): void => {
+    if (!Predicate.isObject(node) || found.has(node)) return
+    found.add(node)
+    if (typeof node["$ref"] === "string") visit(resolve(node["$ref"], root))
+    for (const branches of [node["anyOf"], node["oneOf"], node["allOf"]]) {
+      if (Array.isArray(branches)) branches.forEach(visit)
+    }
+  }
+  visit(schema)
+  return [...found]
 }
 
 /** A copy of plain objects, lists and dates, on every level; anything else is kept as it is. Undefined fields are left out. */

@@ -93,7 +93,7 @@ export const executeTool = <R>(
   Effect.withSpan(
     guarded(describe(tool), () => tool.execute(args, call)),
     "Tool.execute",
-    { attributes: { tool: tool.name, toolCallId: call.id } }
+    { attributes: { tool: tool.name, toolCallId: call.id }, captureStackTrace: false }
   )
 
 const describe = (tool: Tool.Any): string => `The tool "${tool.name}"`

@@ -99,6 +99,17 @@ describe("unknown fields", () => {
     })
   }
 
+  it("that the schema knows by another name are no unknown ones, wherever they stand", () => {
+    const Renamed = Schema.Struct({ path: Schema.String }).pipe(Schema.encodeKeys({ path: "file_path" }))
+    const received = { file_path: "x", extra: 1 }
+    const given = { path: "x", extra: 1 }
+    for (const parameters of [Schema.NullOr(Renamed), Schema.Union([Inner, Renamed]), Schema.Array(Renamed)]) {
+      const isList = parameters.ast._tag === "Arrays"
+      const tool = toolOf(Schema.Struct({ f: parameters as Schema.Codec<unknown, unknown> }))
+      expect(decoded(tool, { f: isList ? [received] : received })).toEqual({ f: isList ? [given] : given })
+    }
+  })
+
   it("are kept beside fields that were coerced", () => {
     expect(decoded(toolOf(Schema.Struct({ n: Schema.Finite })), { n: "1", extra: "2" })).toEqual({ n: 1, extra: "2" })
   })
@@ -166,6 +177,8 @@ describe("a refusal", () => {
   it("shows what the model sent, not what was made of it", () => {
     const parameters = Schema.Struct({ n: Schema.Finite, s: Schema.String })
     expect(refused(toolOf(parameters), { n: "42", s: {} })).toContain('Received: {"n":"42","s":{}}')
+    const small = Schema.Struct({ n: Schema.Int.check(Schema.isLessThan(10)) })
+    expect(refused(toolOf(small), { n: "12" })).toMatch(/- n: .*got "12"$/m)
   })
 
   it("of a union of objects speaks of the branch that its kind names, and of no value that was not sent", () => {
@@ -256,4 +269,27 @@ it.prop("any JSON is decoded or refused, never worse, and stays as it was", [Sch
   const exit = decode(parametersTool, args)
   expect(JSON.stringify(args)).toBe(before)
   if (Exit.isFailure(exit)) expect(refused(parametersTool, args)).toContain("do not fit")
+})
+
+it("a union that contains itself is decoded at any depth", () => {
+  interface Node {
+    readonly kind: string
+    readonly children: ReadonlyArray<Node>
+  }
+  const kind = (name: string) =>
+    Schema.Struct({
+      kind: Schema.Literal(name),
+      children: Schema.Array(Schema.suspend((): Schema.Codec<Node> => Node))
+    })
+  const Node = Schema.Union([kind("a"), kind("b"), kind("c"), kind("d")]).annotate({ identifier: "Node" })
+  let root: Node = { kind: "a", children: [] }
+  for (let level = 0; level < 60; level++) root = { kind: "b", children: [root] }
+  // One that looks at every branch of every level would not come back.
+  const nested = Tool.make({
+    name: "t",
+    description: "",
+    parameters: Schema.Struct({ root: Node }),
+    execute: () => Effect.succeed("")
+  })
+  expect(decoded(nested, { root })).toEqual({ root })
 })

@@ -5,13 +5,13 @@ import { type Intent, on } from "./intent.ts"
 import { bullets, paragraphs } from "./quote.ts"
 import { say } from "./recipe.ts"
 
-const realModel = "For a real model, set ANTHROPIC_API_KEY, or pass --provider and --model."
+const realModel = "A provider for a real model is not part of this version: README.md says how to write one."
 
 /** What it is, what it can do, and how to have a real model instead. */
 export const introduction = (examples: ReadonlyArray<string>): string =>
   paragraphs(
     "I am the offline stand-in of effect-agent: a small deterministic program without a language model, which answers " +
-      "where no API key is configured. I look at the files of this folder, and understand plain English requests like these:",
+      "where no other provider is chosen. I look at the files of this folder, and understand plain English requests like these:",
     bullets(examples),
     realModel
   )

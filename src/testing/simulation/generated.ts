@@ -98,7 +98,7 @@ const callStep = Schema.Union([
   ...pauses,
   ...times(4, Schema.Struct({ type: Schema.tag("update"), text: words })),
   Schema.Struct({ type: Schema.tag("update"), text: words, times: Schema.Literals([3, 120]) }),
-  Schema.Struct({ type: Schema.tag("late"), ms, text: words }),
+  ...times(3, Schema.Struct({ type: Schema.tag("late"), ms: shortMs, text: words })),
   Schema.Struct({
     type: Schema.tag("succeed"),
     text: Schema.optionalKey(words),
@@ -202,7 +202,11 @@ const history = exactly([
   { role: "toolResult", toolCallId: "1", toolName: "a", content: [], isError: false, timestamp: 0 }
 ])
 
-const turn = some(4, turnStep)
+const turn = Schema.Union([
+  ...times(2, some(4, turnStep)),
+  /** Calls side by side. */
+  Schema.Array(Call).check(Schema.isBetweenLength(2, 3))
+])
 
 export const Generated = Schema.Struct({
   seed: Schema.optionalKey(int(0, 1_000_000)),
