@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process"
 import { globSync } from "node:fs"
 
-const isClosed = (module: string) => /^(cli|agent|providers\/offline)\/|(^|\/)internal\/|(^|\/)index$/.test(module)
+const isClosed = (module: string) => /^(cli|agent|providers\/offline|testing\/(invariants|simulation))\/|(^|\/)internal\/|(^|\/)index$/.test(module)
 const modules = globSync("dist/**/*.js").map((file) => file.slice("dist/".length, -".js".length))
 const open = modules.filter((module) => !isClosed(module))
 const closed = modules.filter(isClosed)
