@@ -4,7 +4,9 @@ import { spawnSync } from "node:child_process"
 import { globSync } from "node:fs"
 
 const isClosed = (module: string) =>
-  /^(cli|agent|providers\/offline|testing\/(invariants|simulation))\/|(^|\/)internal\/|(^|\/)index$/.test(module)
+  /^(cli|agent|providers\/(anthropic|offline)|testing\/(invariants|simulation))\/|(^|\/)internal\/|(^|\/)index$/.test(
+    module
+  )
 const modules = globSync("dist/**/*.js").map((file) => file.slice("dist/".length, -".js".length))
 const open = modules.filter((module) => !isClosed(module))
 const closed = modules.filter(isClosed)

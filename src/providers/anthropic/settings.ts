@@ -1,0 +1,27 @@
+/**
+ * What a provider was made with, every choice made: what `Anthropic.Options` leaves open has its default here. It holds the
+ * key as `Redacted`, and is never shown to anybody.
+ */
+import type * as Redacted from "effect/Redacted"
+import type { ModelInfo } from "./models.ts"
+
+export interface Settings {
+  readonly apiKey: Redacted.Redacted | undefined
+  readonly baseUrl: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly betas: ReadonlyArray<string>
+  readonly cache: "5m" | "1h" | "off"
+  /** The greatest number of tokens of a response, where it is to be less than the model's own. */
+  readonly maxTokens: number | undefined
+  /** How long a response may be silent, in milliseconds; 0 for ever. */
+  readonly idleLimit: number
+  readonly modelInfo: (id: string) => ModelInfo
+  /** Sends requests where Node's own `fetch` does not do. */
+  readonly fetch: typeof fetch | undefined
+}
+
+export const BASE_URL = "https://api.anthropic.com"
+
+/** Whether the API is Anthropic's own. Others speak the Messages API without what was added to it last. */
+export const isAnthropic = (baseUrl: string): boolean =>
+  URL.canParse(baseUrl) && /(^|\.)anthropic\.com$/.test(new URL(baseUrl).hostname)
