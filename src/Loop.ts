@@ -162,7 +162,8 @@ class LoopRun<R> {
     this.run = run
     this.options = options
     this.state = new State(options)
-    this.hooks = Hooks.combine(Context.get(context, Hooks.Hooks), options.hooks ?? {})
+    const inherited = Context.get(context, Hooks.Hooks)
+    this.hooks = options.hooks === undefined ? inherited : Hooks.combine(inherited, options.hooks)
     this.provider = Context.get(context, Provider)
     const clock = Context.get(context, Clock.Clock)
     this.now = () => clock.currentTimeMillisUnsafe()
@@ -331,8 +332,8 @@ class LoopRun<R> {
 }
 
 /** What the types say of hooks and polls, for those that were not compiled with them. */
-const areMessages = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((message) => Predicate.hasProperty(message, "role"))
+const areMessages = (value: unknown): boolean => Array.isArray(value) && value.every(isMessage)
+const isMessage = (value: unknown): boolean => typeof value === "object" && value !== null && "role" in value
 const isKey = (value: unknown): boolean => value === undefined || Redacted.isRedacted(value)
 const isNextTurn = (value: unknown): boolean =>
   value === undefined ||

@@ -34,10 +34,7 @@ const decoderOf = (tool: Tool.Any): Decoder => {
  */
 export const decodeArguments = (tool: Tool.Any, args: unknown): Effect.Effect<unknown, string> => {
   const decoder = decoderOf(tool)
-  const decode = (input: unknown) =>
-    Effect.mapEager(decoder(input), (decoded) =>
-      keepUnknown(decoded, input, alternatives(tool.parameters, tool.parameters), tool.parameters)
-    )
+  const decode = (input: unknown) => Effect.mapEager(decoder(input), (decoded) => keepUnknown(decoded, input, tool))
   return Effect.catchEager(decode(args), (issue) => {
     const coerced = coerce(args, tool.parameters)
     return coerced === args
@@ -47,7 +44,22 @@ export const decodeArguments = (tool: Tool.Any, args: unknown): Effect.Effect<un
 }
 
 /** Gives decoded objects the fields back that no schema names: a decoder drops those that it allows. */
-const keepUnknown = (
+const keepUnknown = (decoded: unknown, received: unknown, { parameters }: Tool.Any): unknown =>
+  isWhole(decoded, received)
+    ? decoded
+    : withUnknown(decoded, received, alternatives(parameters, parameters), parameters)
+
+/** Whether a decoded value has all fields that were received: then nothing was dropped. */
+const isWhole = (decoded: unknown, received: unknown): boolean => {
+  if (decoded === received) return true
+  if (Array.isArray(decoded) && Array.isArray(received)) {
+    return decoded.every((item, index) => isWhole(item, received[index]))
+  }
+  if (!isPlainObject(decoded) || !isPlainObject(received)) return true
+  return Object.keys(received).every((key) => Object.hasOwn(decoded, key) && isWhole(decoded[key], received[key]))
+}
+
+const withUnknown = (
   decoded: unknown,
   received: unknown,
   schemas: ReadonlyArray<JsonSchema>,
@@ -55,12 +67,12 @@ const keepUnknown = (
 ): unknown => {
   if (decoded === received) return decoded
   if (Array.isArray(decoded) && Array.isArray(received)) {
-    return decoded.map((item, index) => keepUnknown(item, received[index], below(schemas, index, root), root))
+    return decoded.map((item, index) => withUnknown(item, received[index], below(schemas, index, root), root))
   }
   if (!isPlainObject(decoded) || !isPlainObject(received)) return decoded
   const known = Object.entries(decoded).map(([key, value]) => [
     key,
-    keepUnknown(value, member(received, key), below(schemas, key, root), root)
+    withUnknown(value, member(received, key), below(schemas, key, root), root)
   ])
   const isNamed = (key: string) => schemas.some((schema) => member(schema["properties"], key) !== undefined)
   const unknown = Object.entries(received).filter(([key]) => !Object.hasOwn(decoded, key) && !isNamed(key))
@@ -101,12 +113,21 @@ export const copyPlain = <A>(value: A): A => {
   if (Array.isArray(value)) return value.map(copyPlain) as A
   if (value instanceof Date) return structuredClone(value)
   if (!isPlainObject(value)) return value
-  const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(members.map(([key, member]) => [key, copyPlain(member)])) as A
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const member = value[key]
+    if (member === undefined) continue
+    if (key === "__proto__") Object.defineProperty(copy, key, { ...ownField, value: copyPlain(member) })
+    else copy[key] = copyPlain(member)
+  }
+  return copy as A
 }
 
-const isPlainObject = (value: unknown): value is object => {
-  if (!Predicate.isObject(value)) return false
+/** Assigning `__proto__` would change the prototype. */
+const ownField = { configurable: true, enumerable: true, writable: true }
+
+const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
+  if (typeof value !== "object" || value === null) return false
   const prototype = Object.getPrototypeOf(value) as unknown
   return prototype === Object.prototype || prototype === null
 }

@@ -6,14 +6,12 @@
  * gets an "aborted" result. Nothing that happens to a call ends the run.
  */
 import * as Deferred from "effect/Deferred"
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Queue from "effect/Queue"
-import * as Scope from "effect/Scope"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { ToolCall, ToolResultMessage } from "../Message.ts"
-import { cleanup, type Run, wait, wasAborted } from "./driver.ts"
-import { type Executing, Execution, type ExecutionOptions, type Ready, type Report, reportQueue } from "./execution.ts"
+import { cleanup, repeat, type Run, wait, wasAborted } from "./driver.ts"
+import { type Executing, Execution, type ExecutionOptions, type Ready, type Report } from "./execution.ts"
+import { Reports } from "./reports.ts"
 import { ABORTED } from "./response.ts"
 import { failedOutcome, findTool, type Outcome, prepareCall, type Prepared, refusal } from "./toolCall.ts"
 
@@ -57,8 +55,9 @@ class Batch<R> {
   private readonly slots: ReadonlyArray<Slot>
   /** For each resource, the end of the last call that is to use it. */
   private readonly resources = new Map<string, Deferred.Deferred<void>>()
-  /** Calls that wait for the delivery of their updates. */
-  private waiting: ReadonlyArray<Deferred.Deferred<void>> = []
+  private readonly reports = new Reports<Report<Slot>>()
+  /** How many of the executing calls have not settled. */
+  private open = 0
   private isAborted = false
 
   constructor(run: Run<AgentEvent>, options: BatchOptions<R>) {
@@ -139,34 +138,22 @@ class Batch<R> {
   }
 
   private *execute(calls: ReadonlyArray<Ready<Slot, R>>) {
-    const scope = Scope.forkUnsafe(this.run.scope, "parallel")
-    const made = yield* cleanup(reportQueue<Slot>(scope))
-    if (Exit.isFailure(made)) {
-      this.isAborted = true
-      return
-    }
-    const reports = made.value
-    const started = yield* wait(new Execution(this.run, this.options, scope, reports).start(calls))
-    this.isAborted = Exit.isFailure(started)
-    let open = calls.length
-    while (!this.isAborted && open > 0) {
-      const reported = yield* wait(this.nextReports(reports))
-      if (Exit.isFailure(reported)) this.isAborted = true
-      else for (const report of reported.value) if (this.take(report)) open--
-    }
-    drain(reports, (report) => this.take(report))
-    yield* cleanup(Scope.close(scope, Exit.void))
+    this.open = calls.length
+    const execution = new Execution(this.run, this.options, this.reports)
+    const started = yield* wait(execution.start(calls))
+    const isOpen = this.takeReports()
+    const ended =
+      Exit.isSuccess(started) && isOpen ? yield* repeat(this.reports.some, () => this.takeReports()) : started
+    if (Exit.isSuccess(ended)) return
+    this.isAborted = true
+    this.takeReports()
+    yield* cleanup(execution.stop)
   }
 
-  /** Whoever waits here has had its events delivered. */
-  private nextReports(reports: Queue.Queue<Report<Slot>>) {
-    if (this.waiting.length === 0) return Queue.takeAll(reports)
-    const told = this.waiting
-    this.waiting = []
-    return Effect.andThen(
-      Effect.forEach(told, (deferred) => Deferred.succeed(deferred, undefined), { discard: true }),
-      Queue.takeAll(reports)
-    )
+  /** Whether more is to come. */
+  private takeReports(): boolean {
+    for (const report of this.reports.takeAll()) this.take(report)
+    return this.open > 0
   }
 
   private start(slot: Slot): void {
@@ -174,24 +161,13 @@ class Batch<R> {
     this.run.outbox.push({ type: "tool_execution_start", ...callOf(slot), args: slot.call.arguments })
   }
 
-  /** Takes a report in; true for the last one of a call. */
-  private take(report: Report<Slot>): boolean {
-    const { slot } = report
-    switch (report._tag) {
-      case "Update":
-        this.run.outbox.push({
-          type: "tool_execution_update",
-          ...callOf(slot),
-          args: slot.call.arguments,
-          partialResult: report.partial
-        })
-        return false
-      case "Executed":
-        this.waiting = [...this.waiting, report.told]
-        return false
-      case "Settled":
-        this.tell(slot, slot.outcome!)
-        return true
+  private take({ slot, update }: Report<Slot>): void {
+    if (update === undefined) {
+      this.open--
+      this.tell(slot, slot.outcome!)
+    } else {
+      const args = slot.call.arguments
+      this.run.outbox.push({ type: "tool_execution_update", ...callOf(slot), args, partialResult: update })
     }
   }
 
@@ -225,9 +201,3 @@ class Batch<R> {
 }
 
 const callOf = ({ call }: Slot) => ({ toolCallId: call.id, toolName: call.name })
-
-const drain = <A>(queue: Queue.Queue<A>, f: (value: A) => void): void => {
-  for (let exit = Queue.takeUnsafe(queue); exit !== undefined && Exit.isSuccess(exit); exit = Queue.takeUnsafe(queue)) {
-    f(exit.value)
-  }
-}

@@ -31,8 +31,31 @@ export const wait = <A, E, R>(effect: Effect.Effect<A, E, R>): Wait<A, E, R> =>
 /** Waits for an effect that an abort must not interrupt, such as the closing of a scope. */
 export const cleanup: <A, E, R>(effect: Effect.Effect<A, E, R>) => Wait<A, E, R> = Effect.exit
 
+/** Waits again and again, for as long as the handler of each value says so, without going back to the program. */
+export class Repeated<R> {
+  readonly wait: Wait<unknown, unknown, R>
+  readonly onValue: (value: never) => boolean
+
+  constructor(wait: Wait<unknown, unknown, R>, onValue: (value: never) => boolean) {
+    this.wait = wait
+    this.onValue = onValue
+  }
+}
+
+/**
+ * Waits for an effect over and over, until it fails or the handler of its values says false, and gives the last exit. What
+ * the handler appends is delivered before the next wait. For what happens often: a program is resumed through all of its
+ * generators.
+ */
+export function* repeat<A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  onValue: (value: A) => boolean
+): Generator<Repeated<R>, Exit.Exit<A, E>, Exit.Exit<A, E>> {
+  return yield new Repeated(wait(effect), onValue)
+}
+
 /** Events, and the waits between them. Only in its waits can a program be interrupted. */
-export type Program<A, R> = (run: Run<A>) => Generator<Wait<unknown, unknown, R>, void, never>
+export type Program<A, R> = (run: Run<A>) => Generator<Wait<unknown, unknown, R> | Repeated<R>, void, never>
 
 /** What a program has of its run. */
 export interface Run<in out A> {
@@ -73,11 +96,13 @@ export class Driver<A, R> implements Run<A> {
   readonly scope = Scope.makeUnsafe("parallel")
 
   private readonly options: Options<A, R>
-  private readonly program: Generator<Wait<unknown, unknown, R>, void, never>
+  private readonly program: ReturnType<Program<A, R>>
+  /** What the program has asked for last; nothing when it has ended. */
+  private asked: Wait<unknown, unknown, R> | Repeated<R> | undefined
   private owner: Fiber.Fiber<unknown, unknown> | undefined
   private graceTimer: Fiber.Fiber<unknown, unknown> | undefined
-  /** The program has nothing more to tell, or nobody listens; only the scope is still to be closed. */
-  private isDone = false
+  /** Nobody listens any more: the program is not resumed, only the scope is still to be closed. */
+  private isLeft = false
   /** The owner is in a wait (not in a delivery): from there it can be taken over. */
   private isWaiting = false
   /** The grace period is over: every wait is answered by an interrupt. */
@@ -118,27 +143,64 @@ export class Driver<A, R> implements Run<A> {
   }
 
   /** Runs the program to its end and closes its scope, or stops where another fiber has taken the program over. */
-  private readonly advance = Effect.fnUntraced(
-    { self: this },
-    function* (owner: Fiber.Fiber<unknown, unknown>, answer: Exit.Exit<unknown, unknown>) {
-      while (!this.isDone) {
-        const step = this.program.next(answer as never)
-        if (this.outbox.length > 0 && !(yield* this.deliver())) this.isDone = true
-        if (step.done === true || this.isDone) break
-        if (this.isOverdue) answer = interrupted
-        else {
-          this.isWaiting = true
-          answer = yield* step.value
-          if (this.owner !== owner) return
-          this.isWaiting = false
-        }
+  private advance(owner: Fiber.Fiber<unknown, unknown>, answer: Exit.Exit<unknown, unknown>) {
+    const isOwner = () => this.owner === owner
+    const program = Effect.whileLoop({
+      while: () => isOwner() && !this.isOver,
+      body: () => this.next(),
+      step: (value) => {
+        if (isOwner()) this.take(value)
       }
-      this.isDone = true
-      this.isWaiting = true
-      if (this.isOverdue) this.fork(Scope.close(this.scope, Exit.void))
-      else yield* Scope.close(this.scope, Exit.void)
+    })
+    return Effect.suspend(() => {
+      this.resume(answer)
+      return Effect.andThen(
+        program,
+        Effect.suspend(() => (isOwner() ? this.close() : Effect.void))
+      )
+    })
+  }
+
+  private get isOver(): boolean {
+    return this.isLeft || (this.asked === undefined && this.outbox.length === 0)
+  }
+
+  /** Gives the program what its wait has come to. */
+  private resume(answer: Exit.Exit<unknown, unknown>): void {
+    for (; !this.isLeft; answer = interrupted) {
+      if (!this.isRepeated(answer)) {
+        const { done, value } = this.program.next(answer as never)
+        this.asked = done === true ? undefined : value
+      }
+      if (!this.isOverdue || this.outbox.length > 0 || this.asked === undefined) return
     }
-  )
+  }
+
+  private isRepeated(answer: Exit.Exit<unknown, unknown>): boolean {
+    return this.asked instanceof Repeated && Exit.isSuccess(answer) && this.asked.onValue(answer.value as never)
+  }
+
+  /** A delivery, or if there is nothing to deliver the wait. */
+  private next(): Effect.Effect<unknown, never, R> {
+    if (this.outbox.length > 0) return this.deliver()
+    this.isWaiting = true
+    return this.asked instanceof Repeated ? this.asked.wait : this.asked!
+  }
+
+  /** Takes in what the delivery or the wait gave. */
+  private take(value: unknown): void {
+    if (this.isWaiting) {
+      this.isWaiting = false
+      this.resume(value as Exit.Exit<unknown, unknown>)
+    } else if (value === false) this.isLeft = true
+    else if (this.isOverdue && this.asked !== undefined) this.resume(interrupted)
+  }
+
+  private close(): Effect.Effect<void> {
+    this.isWaiting = true
+    const closing = Scope.close(this.scope, Exit.void)
+    return this.isOverdue ? Effect.sync(() => void this.fork(closing)) : closing
+  }
 
   private deliver(): Effect.Effect<boolean> {
     const events = this.outbox

@@ -1,18 +1,17 @@
 /**
  * Executes calls in fibers of their own, as many at a time as may be, those that use one resource in turn. What happens is
- * reported through a bounded queue; what came of a call is in the call, whether it could be reported or not.
+ * reported; what came of a call is in the call, whether its report was taken in or not.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
 import type { AgentEvent, ToolResult } from "../AgentEvent.ts"
 import type { ToolCall } from "../Message.ts"
 import type * as Tool from "../Tool.ts"
 import { type Run, wasAborted } from "./driver.ts"
+import type { Reports } from "./reports.ts"
 import {
   askAfter,
   type BatchContext,
@@ -40,57 +39,57 @@ export interface Ready<S extends Executing, R> extends Prepared<R> {
   readonly settled: Deferred.Deferred<void> | undefined
 }
 
-/** What an executing call tells the batch. */
-export type Report<S extends Executing> = { readonly slot: S } & (
-  | { readonly _tag: "Update"; readonly partial: ToolResult }
-  /** The hook is to be asked: `told` is to be done when all updates before have been delivered. */
-  | { readonly _tag: "Executed"; readonly told: Deferred.Deferred<void> }
-  | { readonly _tag: "Settled" }
-)
+/** What an executing call tells the batch: an update, or that it has settled. */
+export interface Report<S extends Executing> {
+  readonly slot: S
+  readonly update: ToolResult | undefined
+}
 
 export interface ExecutionOptions<R> extends BatchContext<R> {
   readonly concurrency: number | undefined
 }
 
-/** How many updates may wait for the consumer before the tools that send them have to. */
+/** How many reports may wait for the consumer before the tools that send updates have to. */
 const UPDATES_AHEAD = 16
-
-/** Where executing calls report; with the scope it ends for those that still wait to. */
-export const reportQueue = <S extends Executing>(scope: Scope.Scope): Effect.Effect<Queue.Queue<Report<S>>> =>
-  Effect.tap(Queue.bounded<Report<S>>(UPDATES_AHEAD), (queue) => Scope.addFinalizer(scope, Queue.shutdown(queue)))
 
 export class Execution<S extends Executing, R> {
   private readonly run: Run<AgentEvent>
   private readonly options: ExecutionOptions<R>
-  private readonly scope: Scope.Scope
-  private readonly reports: Queue.Queue<Report<S>>
+  private readonly reports: Reports<Report<S>>
+  private readonly fibers: Array<Fiber.Fiber<unknown, unknown>> = []
 
-  constructor(run: Run<AgentEvent>, options: ExecutionOptions<R>, scope: Scope.Scope, reports: Queue.Queue<Report<S>>) {
+  constructor(run: Run<AgentEvent>, options: ExecutionOptions<R>, reports: Reports<Report<S>>) {
     this.run = run
     this.options = options
-    this.scope = scope
     this.reports = reports
   }
 
   /** Starts the calls, in their order. One whose fiber others interrupt takes no other call with it. */
   start(calls: ReadonlyArray<Ready<S, R>>) {
-    const all = Effect.forEach(calls, (call) => Effect.flatMap(this.fork(this.execute(call)), Fiber.await), {
-      concurrency: this.concurrency,
+    const { concurrency = calls.length } = this.options
+    if (concurrency >= calls.length) return Effect.forEach(calls, (call) => this.forkCall(call), { discard: true })
+    const all = Effect.forEach(calls, (call) => Effect.flatMap(this.forkCall(call), Fiber.await), {
+      concurrency: Math.max(1, concurrency),
       discard: true
     })
     return this.fork(all)
   }
 
-  private get concurrency(): number | "unbounded" {
-    const { concurrency } = this.options
-    return concurrency === undefined ? "unbounded" : Math.max(1, concurrency)
+  /** Interrupts what has been started and waits for its end. */
+  get stop(): Effect.Effect<void> {
+    return Fiber.interruptAll(this.fibers)
   }
 
-  /** Belongs to the scope before its first step, in which it may close the scope itself. */
-  private fork<E, R2>(effect: Effect.Effect<void, E, R2>) {
-    const registered = Effect.withFiber((fiber) =>
-      Effect.andThen(Scope.addFinalizer(this.scope, interruptFromOutside(fiber)), effect)
-    )
+  private forkCall(call: Ready<S, R>) {
+    return this.fork(this.execute(call))
+  }
+
+  /** Known before its first step, which may abort the run. The run's end is that of a fiber that does not stop in time. */
+  private fork<R2>(effect: Effect.Effect<void, never, R2>) {
+    const registered = Effect.withFiber((fiber) => {
+      this.fibers.push(Fiber.runIn(fiber, this.run.scope))
+      return effect
+    })
     return Effect.forkDetach(registered, { startImmediately: true })
   }
 
@@ -109,12 +108,11 @@ export class Execution<S extends Executing, R> {
         const outcome = outcomeOf(executed)
         slot.outcome = outcome
         if (this.options.hooks.afterToolCall !== undefined) {
-          const asked = Effect.andThen(this.updatesTold(slot), askAfter(this.options, slot.call, ready, outcome))
-          const after = yield* Effect.exit(restore(asked))
+          const after = yield* Effect.exit(restore(this.askAfter(ready, outcome)))
           if (Exit.isSuccess(after)) slot.outcome = after.value
           else if (!wasAborted(this.run, after)) slot.outcome = failedOutcome(after)
         }
-        yield* Queue.offer(this.reports, { _tag: "Settled", slot })
+        this.reports.add({ slot, update: undefined })
       })
     )
     return settled === undefined ? whole : Effect.ensuring(whole, Deferred.succeed(settled, undefined))
@@ -124,20 +122,17 @@ export class Execution<S extends Executing, R> {
   private updateOf(slot: S): Tool.Call["update"] {
     return (value) =>
       Effect.suspend(() => {
-        const partial = usableResult(value)
-        if (!slot.isExecuting || this.run.isAborted || Result.isFailure(partial)) return Effect.void
+        const update = usableResult(value)
+        if (!slot.isExecuting || this.run.isAborted || Result.isFailure(update)) return Effect.void
         slot.hasUpdates = true
-        return Effect.asVoid(Queue.offer(this.reports, { _tag: "Update", slot, partial: partial.success }))
+        this.reports.add({ slot, update: update.success })
+        return this.reports.size < UPDATES_AHEAD ? Effect.void : this.reports.delivered
       })
   }
 
-  /** Waits until the updates of a call have been delivered: its hook is called after them. */
-  private updatesTold(slot: S): Effect.Effect<void> {
-    if (!slot.hasUpdates) return Effect.void
-    const told = Deferred.makeUnsafe<void>()
-    return Effect.andThen(Queue.offer(this.reports, { _tag: "Executed", slot, told }), Deferred.await(told))
+  /** The hook of a call is asked after its updates have been delivered. */
+  private askAfter(ready: Ready<S, R>, outcome: Outcome) {
+    const asked = askAfter(this.options, ready.slot.call, ready, outcome)
+    return ready.slot.hasUpdates ? Effect.andThen(this.reports.delivered, asked) : asked
   }
 }
-
-const interruptFromOutside = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
-  Effect.withFiber((current) => (current === fiber ? Effect.void : Fiber.interrupt(fiber)))

@@ -10,9 +10,12 @@ import type * as Pull from "effect/Pull"
 
 export type Events<A> = readonly [A, ...Array<A>]
 
+const more = Effect.succeed(true)
+const noMore = Effect.succeed(false)
+
 export class Rendezvous<A> {
   /** Wakes the reader, which waits in a pull. */
-  private reader: ((signal: Effect.Effect<void, Cause.Done>) => void) | undefined
+  private reader: ((signal: Pull.Pull<Events<A>>) => void) | undefined
   /** Lets the teller go on, which waits in a delivery. */
   private teller: ((isHeard: Effect.Effect<boolean>) => void) | undefined
   /** Delivered, and not yet taken: a pull that is interrupted after it was woken leaves them to the next one. */
@@ -30,39 +33,42 @@ export class Rendezvous<A> {
     return this.end !== undefined
   }
 
-  /** Hands events over, and waits until more are asked for; false if nobody reads any more. Cannot be interrupted. */
+  /**
+   * Hands events over, and waits until more are asked for; false if nobody reads any more. For uninterruptible regions
+   * only: what is handed over cannot be taken back.
+   */
   deliver(events: ReadonlyArray<A>): Effect.Effect<boolean> {
-    return Effect.uninterruptible(
-      Effect.callback((resume) => {
-        if (this.isGone) return resume(Effect.succeed(false))
-        this.teller = resume
-        this.append(events)
-      })
-    )
+    return Effect.callback((resume) => {
+      if (this.isGone) return resume(noMore)
+      this.teller = resume
+      this.append(events)
+    })
   }
 
   /** Hands events over without waiting for the reader. */
   append(events: ReadonlyArray<A>): void {
     if (this.isGone) return
     this.ready = this.ready === undefined ? (events as Events<A>) : [...this.ready, ...events]
-    this.wake(Effect.void)
+    this.wake(this.taken)
   }
 
-  private readonly woken: Effect.Effect<void, Cause.Done> = Effect.callback((resume) => {
-    if (this.ready !== undefined) return resume(Effect.void)
+  private readonly taken: Pull.Pull<Events<A>> = Effect.sync(() => {
+    const events = this.ready!
+    this.ready = undefined
+    return events
+  })
+
+  private readonly forget = Effect.sync(() => {
+    this.reader = undefined
+  })
+
+  readonly pull: Pull.Pull<Events<A>> = Effect.callback((resume) => {
+    if (this.ready !== undefined) return resume(this.taken)
     if (this.end !== undefined) return resume(this.end)
     this.reader = resume
     this.release()
     this.onDemand()
-    return Effect.sync(() => {
-      this.reader = undefined
-    })
-  })
-
-  readonly pull: Pull.Pull<Events<A>> = Effect.map(this.woken, () => {
-    const events = this.ready!
-    this.ready = undefined
-    return events
+    return this.forget
   })
 
   /** The reader has gone: nothing is kept for it, and the teller does not wait for it. */
@@ -76,7 +82,7 @@ export class Rendezvous<A> {
   release(): void {
     const teller = this.teller
     this.teller = undefined
-    teller?.(Effect.succeed(!this.isGone))
+    teller?.(this.isGone ? noMore : more)
   }
 
   /** There is nothing more to tell. What was delivered can still be read. */
@@ -86,7 +92,7 @@ export class Rendezvous<A> {
     this.wake(this.end)
   }
 
-  private wake(signal: Effect.Effect<void, Cause.Done>): void {
+  private wake(signal: Pull.Pull<Events<A>>): void {
     const reader = this.reader
     this.reader = undefined
     reader?.(signal)

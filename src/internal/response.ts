@@ -18,7 +18,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import type { AssistantMessage, ResponseError, Usage } from "../Message.ts"
 import { type Provider, ProviderError, type ProviderEvent, type ProviderRequest } from "../services/Provider.ts"
 import { describeDefect } from "../Tool.ts"
-import { cleanup, EVENTS_PER_YIELD, type Run, wait, wasAborted } from "./driver.ts"
+import { cleanup, EVENTS_PER_YIELD, repeat, type Run, wait, wasAborted } from "./driver.ts"
 import { guarded, logDefect } from "./guard.ts"
 import type { Ending, MessageFold } from "./message.ts"
 
@@ -91,19 +91,19 @@ function* pullResponse(
 ) {
   const opened = yield* wait(open)
   if (Exit.isFailure(opened)) return failureOf(run, opened)
-  const pull = wait(opened.value)
+  const reader = new EventReader(run, fold)
   while (!fold.isOver) {
-    const pulled = yield* pull
+    const pulled = yield* repeat(opened.value, (events) => reader.read(events))
     if (Exit.isFailure(pulled)) {
       if (Cause.hasDies(pulled.cause)) yield* wait(logDefect("The provider's stream", pulled.cause))
       return failureOf(run, pulled)
     }
-    for (let from = 0; from < pulled.value.length && !fold.isOver; from += EVENTS_PER_YIELD) {
-      const next = from === 0 ? Exit.void : yield* wait(Effect.void)
+    while (reader.hasMore && !fold.isOver) {
+      const next = yield* wait(Effect.void)
       if (Exit.isFailure(next)) return failureOf(run, next)
-      const folded = Result.try(() => foldEvents(run.outbox, fold, pulled.value, from))
-      if (Result.isFailure(folded)) return defect(folded.failure)
+      reader.readMore()
     }
+    if (reader.defect !== undefined) return reader.defect
   }
   return undefined
 }
@@ -116,20 +116,48 @@ const openStream = (provider: Provider["Service"], request: ProviderRequest, sco
       : Effect.die("The provider did not give a stream.")
   })
 
-const foldEvents = (
-  outbox: Array<AgentEvent>,
-  fold: MessageFold,
-  events: ReadonlyArray<ProviderEvent>,
-  from: number
-): void => {
-  const to = Math.min(events.length, from + EVENTS_PER_YIELD)
-  for (let i = from; i < to && !fold.isOver; i++) {
-    const wasStarted = fold.isStarted
-    const change = fold.fold(events[i]!)
-    if (!fold.isStarted) continue
-    if (!wasStarted) outbox.push({ type: "message_start", message: fold.snapshot })
-    else if (change !== undefined) {
-      outbox.push({ type: "message_update", message: fold.snapshot, assistantMessageEvent: change })
+/** Folds arrays of events as they come, of a long one only so much at a time, and tells each change of the message. */
+class EventReader {
+  /** Why the events cannot be folded. */
+  defect: Ending | undefined
+  private readonly run: Run<AgentEvent>
+  private readonly fold: MessageFold
+  private events: ReadonlyArray<ProviderEvent> = []
+  private position = 0
+
+  constructor(run: Run<AgentEvent>, fold: MessageFold) {
+    this.run = run
+    this.fold = fold
+  }
+
+  get hasMore(): boolean {
+    return this.defect === undefined && this.position < this.events.length
+  }
+
+  /** True if the next array is wanted. */
+  read(events: ReadonlyArray<ProviderEvent>): boolean {
+    this.events = events
+    this.position = 0
+    this.readMore()
+    return this.defect === undefined && !this.fold.isOver && !this.hasMore
+  }
+
+  readMore(): void {
+    const read = Result.try(() => this.foldSome(Math.min(this.events.length, this.position + EVENTS_PER_YIELD)))
+    if (Result.isFailure(read)) this.defect = defect(read.failure)
+  }
+
+  private foldSome(end: number): void {
+    const { fold, events } = this
+    const { outbox } = this.run
+    for (; this.position < end && !fold.isOver; this.position++) {
+      const wasStarted = fold.isStarted
+      const change = fold.fold(events[this.position]!)
+      if (!fold.isStarted) continue
+      if (!wasStarted) outbox.push({ type: "message_start", message: fold.snapshot })
+      else if (change !== undefined) {
+        outbox.push({ type: "message_update", message: fold.snapshot, assistantMessageEvent: change })
+      }
     }
   }
 }

@@ -100,9 +100,10 @@ export class State {
 
   /** Makes ids of calls unique in the transcript: the second "a" becomes "a_2". To be made anew for each response. */
   uniqueIds(): (id: string) => string {
-    const own = new Set<string>()
+    let own: Set<string> | undefined
     return (id) => {
       const taken = (this.callIds ??= this.transcript.reduce(addCallIds, new Set<string>()))
+      own ??= new Set()
       let unique = id
       for (let n = 2; taken.has(unique) || own.has(unique); n++) unique = `${id}_${n}`
       own.add(unique)

@@ -101,8 +101,9 @@ const describe = (tool: Tool.Any): string => `The tool "${tool.name}"`
 /** What the tool did, as the result that the model and the consumer get. */
 export const outcomeOf = (exit: Exit.Exit<string | ToolResult, Tool.ToolFailure>): Outcome => {
   const { _tag, result } = Tool.encodeExit(exit)
+  if (_tag !== "Done") return { result, isError: true }
   const usable = usableResult(result)
-  return Result.isSuccess(usable) ? { result: usable.success, isError: _tag !== "Done" } : refusal(usable.failure)
+  return Result.isSuccess(usable) ? { result: usable.success, isError: false } : refusal(usable.failure)
 }
 
 /** A copy of what a tool gave that nobody else can change, or in words why it is no result. */
