@@ -20,8 +20,8 @@ import { type BatchResult, executeBatch } from "./internal/batch.ts"
 import { type Run, toStream, wait, wasAborted } from "./internal/driver.ts"
 import { guarded } from "./internal/guard.ts"
 import { MessageFold } from "./internal/message.ts"
-import { respond, respondWithout } from "./internal/response.ts"
-import { isLlmMessage, State, view } from "./internal/state.ts"
+import { respond, type ResponseOptions, respondWithout } from "./internal/response.ts"
+import { isLlmMessage, State } from "./internal/state.ts"
 import {
   addUsage,
   type AssistantMessage,
@@ -149,7 +149,7 @@ class LoopRun<R> {
   private readonly options: ResumeOptions<ReadonlyArray<Tool.Any>, R>
   private readonly state: State
   private readonly hooks: Hooks.Hooks<R>
-  private readonly provider: Provider["Service"]
+  private readonly responseOptions: ResponseOptions<R>
   private readonly now: () => number
   private usage: Usage = emptyUsage
   private turns = 0
@@ -164,7 +164,12 @@ class LoopRun<R> {
     this.state = new State(options)
     const inherited = Context.get(context, Hooks.Hooks)
     this.hooks = options.hooks === undefined ? inherited : Hooks.combine(inherited, options.hooks)
-    this.provider = Context.get(context, Provider)
+    this.responseOptions = {
+      provider: Context.get(context, Provider),
+      retry: options.retry,
+      begin: () => this.beginMessage(),
+      onDiscarded: (usage) => this.spend(usage)
+    }
     const clock = Context.get(context, Clock.Clock)
     this.now = () => clock.currentTimeMillisUnsafe()
   }
@@ -186,7 +191,7 @@ class LoopRun<R> {
         if (!isTurnOpen) this.tell({ type: "turn_start" })
         for (const message of pending.value) this.take(message)
         isTurnOpen = false
-        turn = yield* this.turn()
+        turn = yield* this.turn(yield* this.respond())
         if (turn.isLast) return turn.reason
         pending = yield* this.poll(this.options.steering)
       } while (turn.wantsMore || Exit.isFailure(pending) || pending.value.length > 0)
@@ -195,9 +200,8 @@ class LoopRun<R> {
     }
   }
 
-  /** A response, the batch that it asks for, and what the hooks and the limit say of going on. */
-  private *turn() {
-    const message = yield* this.respond()
+  /** The batch that a response asks for, and what the hooks and the limit say of going on. */
+  private *turn(message: AssistantMessage) {
     if (message.stopReason === "error" || message.stopReason === "aborted") {
       this.tell({ type: "turn_end", message, toolResults: [] })
       return over(message.stopReason)
@@ -219,12 +223,7 @@ class LoopRun<R> {
     const request = yield* this.request()
     const message = Exit.isFailure(request)
       ? respondWithout(this.run, this.beginMessage(), request)
-      : yield* respond(this.run, request.value, {
-          provider: this.provider,
-          retry: this.options.retry,
-          begin: () => this.beginMessage(),
-          onDiscarded: (usage) => this.spend(usage)
-        })
+      : yield* respond(this.run, request.value, this.responseOptions)
     return this.keep(message)
   }
 
@@ -283,14 +282,11 @@ class LoopRun<R> {
   }
 
   private turnEnd(message: AssistantMessage, toolResults: ReadonlyArray<ToolResultMessage>): Hooks.TurnEnd {
-    const newMessages = view(this.state.newMessages)
     return {
       message: copyPlain(message),
       toolResults: copyPlain(toolResults),
       context: this.state.context,
-      get newMessages() {
-        return newMessages()
-      }
+      newMessages: [...this.state.newMessages]
     }
   }
 

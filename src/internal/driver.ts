@@ -15,6 +15,7 @@ import type * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Utils from "effect/Utils"
 import { type Events, Rendezvous } from "./rendezvous.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -31,31 +32,40 @@ export const wait = <A, E, R>(effect: Effect.Effect<A, E, R>): Wait<A, E, R> =>
 /** Waits for an effect that an abort must not interrupt, such as the closing of a scope. */
 export const cleanup: <A, E, R>(effect: Effect.Effect<A, E, R>) => Wait<A, E, R> = Effect.exit
 
-/** Waits again and again, for as long as the handler of each value says so, without going back to the program. */
-export class Repeated<R> {
-  readonly wait: Wait<unknown, unknown, R>
-  readonly onValue: (value: never) => boolean
-
-  constructor(wait: Wait<unknown, unknown, R>, onValue: (value: never) => boolean) {
-    this.wait = wait
-    this.onValue = onValue
-  }
-}
-
 /**
  * Waits for an effect over and over, until it fails or the handler of its values says false, and gives the last exit. What
  * the handler appends is delivered before the next wait. For what happens often: a program is resumed through all of its
  * generators.
  */
-export function* repeat<A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  onValue: (value: A) => boolean
-): Generator<Repeated<R>, Exit.Exit<A, E>, Exit.Exit<A, E>> {
-  return yield new Repeated(wait(effect), onValue)
+export const repeat = <A, E, R>(effect: Effect.Effect<A, E, R>, onValue: (value: A) => boolean): Repeated<A, E, R> =>
+  new Repeated(wait(effect), onValue)
+
+class Repeated<A, E, R> implements Repeating<R> {
+  readonly wait: Wait<A, E, R>
+  readonly onValue: (value: A) => boolean
+
+  constructor(wait: Wait<A, E, R>, onValue: (value: A) => boolean) {
+    this.wait = wait
+    this.onValue = onValue
+  }
+
+  [Symbol.iterator](): Utils.SingleShotGen<Repeated<A, E, R>, Exit.Exit<A, E>> {
+    return new Utils.SingleShotGen(this)
+  }
 }
 
+/** What a program yields: a wait, or one that is repeated. */
+type Step<R> = Wait<unknown, unknown, R> | Repeating<R>
+
+interface Repeating<R> {
+  readonly wait: Wait<unknown, unknown, R>
+  readonly onValue: (value: never) => boolean
+}
+
+const isRepeating = <R>(step: Step<R>): step is Repeating<R> => step instanceof Repeated
+
 /** Events, and the waits between them. Only in its waits can a program be interrupted. */
-export type Program<A, R> = (run: Run<A>) => Generator<Wait<unknown, unknown, R> | Repeated<R>, void, never>
+export type Program<A, R> = (run: Run<A>) => Generator<Step<R>, void, never>
 
 /** What a program has of its run. */
 export interface Run<in out A> {
@@ -91,14 +101,14 @@ export interface Options<A, R> {
 const interrupted = Exit.interrupt()
 
 export class Driver<A, R> implements Run<A> {
-  outbox: Array<A> = []
   isAborted = false
   readonly scope = Scope.makeUnsafe("parallel")
 
   private readonly options: Options<A, R>
   private readonly program: ReturnType<Program<A, R>>
   /** What the program has asked for last; nothing when it has ended. */
-  private asked: Wait<unknown, unknown, R> | Repeated<R> | undefined
+  private asked: Step<R> | undefined
+  private told: Array<A> | undefined
   private owner: Fiber.Fiber<unknown, unknown> | undefined
   private graceTimer: Fiber.Fiber<unknown, unknown> | undefined
   /** Nobody listens any more: the program is not resumed, only the scope is still to be closed. */
@@ -115,6 +125,15 @@ export class Driver<A, R> implements Run<A> {
     this.program = options.program(this)
   }
 
+  /** A new array after each wait: one from before it, filled now, would keep its events alive in the old generation. */
+  get outbox(): Array<A> {
+    return (this.told ??= [])
+  }
+
+  private get hasEvents(): boolean {
+    return this.told !== undefined && this.told.length > 0
+  }
+
   start(): void {
     this.fork(this.drive(Exit.void))
   }
@@ -125,7 +144,7 @@ export class Driver<A, R> implements Run<A> {
     this.isAborted = true
     this.owner?.interruptUnsafe()
     if (this.isEnded) return
-    this.graceTimer = this.fork(Effect.andThen(Effect.sleep(this.options.gracePeriod), this.takeOver))
+    this.graceTimer = this.fork(Effect.andThen(Effect.sleep(this.options.gracePeriod), this.takeOver()))
   }
 
   private fork(effect: Effect.Effect<void, never, R>): Fiber.Fiber<void> {
@@ -162,7 +181,7 @@ export class Driver<A, R> implements Run<A> {
   }
 
   private get isOver(): boolean {
-    return this.isLeft || (this.asked === undefined && this.outbox.length === 0)
+    return this.isLeft || (this.asked === undefined && !this.hasEvents)
   }
 
   /** Gives the program what its wait has come to. */
@@ -172,19 +191,20 @@ export class Driver<A, R> implements Run<A> {
         const { done, value } = this.program.next(answer as never)
         this.asked = done === true ? undefined : value
       }
-      if (!this.isOverdue || this.outbox.length > 0 || this.asked === undefined) return
+      if (!this.isOverdue || this.hasEvents || this.asked === undefined) return
     }
   }
 
   private isRepeated(answer: Exit.Exit<unknown, unknown>): boolean {
-    return this.asked instanceof Repeated && Exit.isSuccess(answer) && this.asked.onValue(answer.value as never)
+    const { asked } = this
+    return asked !== undefined && isRepeating(asked) && Exit.isSuccess(answer) && asked.onValue(answer.value as never)
   }
 
   /** A delivery, or if there is nothing to deliver the wait. */
   private next(): Effect.Effect<unknown, never, R> {
-    if (this.outbox.length > 0) return this.deliver()
+    if (this.hasEvents) return this.deliver()
     this.isWaiting = true
-    return this.asked instanceof Repeated ? this.asked.wait : this.asked!
+    return isRepeating(this.asked!) ? this.asked.wait : this.asked!
   }
 
   /** Takes in what the delivery or the wait gave. */
@@ -204,7 +224,7 @@ export class Driver<A, R> implements Run<A> {
 
   private deliver(): Effect.Effect<boolean> {
     const events = this.outbox
-    this.outbox = []
+    this.told = undefined
     return events.length <= EVENTS_PER_YIELD ? this.deliverSome(events) : this.deliverSlices(events)
   }
 
@@ -215,22 +235,26 @@ export class Driver<A, R> implements Run<A> {
     return Effect.andThen(Effect.yieldNow, this.options.deliver(events))
   }
 
-  private readonly deliverSlices = Effect.fnUntraced({ self: this }, function* (events: ReadonlyArray<A>) {
-    for (let from = 0; from < events.length; from += EVENTS_PER_YIELD) {
-      if (!(yield* this.deliverSome(events.slice(from, from + EVENTS_PER_YIELD)))) return false
-    }
-    return true
-  })
+  private deliverSlices(events: ReadonlyArray<A>): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function* () {
+      for (let from = 0; from < events.length; from += EVENTS_PER_YIELD) {
+        if (!(yield* this.deliverSome(events.slice(from, from + EVENTS_PER_YIELD)))) return false
+      }
+      return true
+    })
+  }
 
   /** Makes the grace timer's fiber the owner, in one step: the fiber that was may go on at any moment. */
-  private readonly takeOver: Effect.Effect<void, never, R> = Effect.withFiber((fiber) => {
-    this.isOverdue = true
-    if (!this.isWaiting) return Effect.void
-    this.isWaiting = false
-    this.owner = fiber
-    this.fork(Scope.close(this.scope, Exit.void))
-    return this.drive(interrupted)
-  })
+  private takeOver(): Effect.Effect<void, never, R> {
+    return Effect.withFiber((fiber) => {
+      this.isOverdue = true
+      if (!this.isWaiting) return Effect.void
+      this.isWaiting = false
+      this.owner = fiber
+      this.fork(Scope.close(this.scope, Exit.void))
+      return this.drive(interrupted)
+    })
+  }
 
   private end(owner: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<void>): void {
     if (this.owner !== owner || this.isEnded) return

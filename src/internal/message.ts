@@ -86,6 +86,7 @@ export class MessageFold {
     this.blocks.forEach((block, index) => {
       if (block.isOpen) this.endBlock(index)
     })
+    this.blocks.length = 0
     return {
       ...this.snapshot,
       usage: ending.usage ?? emptyUsage,

@@ -79,33 +79,18 @@ function* streamResponse(
   request: ProviderRequest
 ) {
   const scope = Scope.forkUnsafe(run.scope)
-  const failure = yield* pullResponse(run, fold, openStream(provider, request, scope))
-  yield* cleanup(Scope.close(scope, Exit.void))
-  return failure
-}
-
-function* pullResponse(
-  run: Run<AgentEvent>,
-  fold: MessageFold,
-  open: Effect.Effect<Pull.Pull<ReadonlyArray<ProviderEvent>, ProviderError>>
-) {
-  const opened = yield* wait(open)
-  if (Exit.isFailure(opened)) return failureOf(run, opened)
   const reader = new EventReader(run, fold)
-  while (!fold.isOver) {
-    const pulled = yield* repeat(opened.value, (events) => reader.read(events))
-    if (Exit.isFailure(pulled)) {
-      if (Cause.hasDies(pulled.cause)) yield* wait(logDefect("The provider's stream", pulled.cause))
-      return failureOf(run, pulled)
-    }
-    while (reader.hasMore && !fold.isOver) {
-      const next = yield* wait(Effect.void)
-      if (Exit.isFailure(next)) return failureOf(run, next)
-      reader.readMore()
-    }
-    if (reader.defect !== undefined) return reader.defect
+  const opened = yield* wait(openStream(provider, request, scope))
+  let read: Exit.Exit<unknown, unknown> = opened
+  if (Exit.isSuccess(opened)) {
+    do {
+      read = yield* repeat(opened.value, (events) => reader.read(events))
+      if (reader.hasMore) read = yield* repeat(Effect.void, () => reader.readMore())
+    } while (Exit.isSuccess(read) && reader.isWanting)
+    if (Exit.isFailure(read) && Cause.hasDies(read.cause)) yield* wait(logDefect("The provider's stream", read.cause))
   }
-  return undefined
+  yield* cleanup(Scope.close(scope, Exit.void))
+  return Exit.isFailure(read) ? failureOf(run, read) : reader.defect
 }
 
 const openStream = (provider: Provider["Service"], request: ProviderRequest, scope: Scope.Scope) =>
@@ -130,8 +115,14 @@ class EventReader {
     this.fold = fold
   }
 
+  /** The message is not complete. */
+  get isWanting(): boolean {
+    return this.defect === undefined && !this.fold.isOver
+  }
+
+  /** Of the last array there is more to read. */
   get hasMore(): boolean {
-    return this.defect === undefined && this.position < this.events.length
+    return this.isWanting && this.position < this.events.length
   }
 
   /** True if the next array is wanted. */
@@ -139,12 +130,14 @@ class EventReader {
     this.events = events
     this.position = 0
     this.readMore()
-    return this.defect === undefined && !this.fold.isOver && !this.hasMore
+    return this.isWanting && !this.hasMore
   }
 
-  readMore(): void {
+  /** True if there is still more to read. */
+  readMore(): boolean {
     const read = Result.try(() => this.foldSome(Math.min(this.events.length, this.position + EVENTS_PER_YIELD)))
     if (Result.isFailure(read)) this.defect = defect(read.failure)
+    return this.hasMore
   }
 
   private foldSome(end: number): void {

@@ -48,14 +48,7 @@ export class State {
 
   /** System prompt, transcript and tools as they are now. Later messages do not show in it. */
   get context(): RunContext {
-    const messages = view(this.transcript)
-    return {
-      systemPrompt: this.systemPrompt,
-      get messages() {
-        return messages()
-      },
-      tools: this.tools
-    }
+    return new ContextView(this.systemPrompt, this.transcript, this.tools)
   }
 
   /** Takes over what the turns to come are to work with. */
@@ -77,25 +70,22 @@ export class State {
 
   /** A request with the given messages, or with those of the transcript that a model understands. */
   request(messages: ReadonlyArray<LlmMessage> | undefined, apiKey: Redacted.Redacted | undefined): ProviderRequest {
-    const given = messages === undefined ? this.understood() : () => messages
-    return {
+    return new RequestView({
       systemPrompt: this.systemPrompt,
-      get messages() {
-        return given()
-      },
+      messages: messages ?? this.understood(),
       tools: this.declarations,
       model: this.model,
       thinkingLevel: this.thinkingLevel === "off" ? undefined : this.thinkingLevel,
       apiKey
-    }
+    })
   }
 
-  private understood(): () => ReadonlyArray<LlmMessage> {
+  private understood(): ReadonlyArray<LlmMessage> {
     for (; this.convertedUpTo < this.transcript.length; this.convertedUpTo++) {
       const message = this.transcript[this.convertedUpTo]!
       if (isLlmMessage(message)) this.converted.push(message)
     }
-    return view(this.converted)
+    return this.converted
   }
 
   /** Makes ids of calls unique in the transcript: the second "a" becomes "a_2". To be made anew for each response. */
@@ -112,11 +102,60 @@ export class State {
   }
 }
 
-/** A list as it is now, copied when it is first read. The list must only grow. */
-export const view = <A>(list: ReadonlyArray<A>): (() => ReadonlyArray<A>) => {
-  const length = list.length
-  let copy: ReadonlyArray<A> | undefined
-  return () => (copy ??= list.slice(0, length))
+/**
+ * Messages as they are now, of a list that only grows: copied when they are first read. The accessor is a property of the
+ * object's own, so that copies of the object have a plain value.
+ */
+class MessagesView<M> {
+  declare readonly messages: ReadonlyArray<M>
+  readonly #list: ReadonlyArray<M>
+  readonly #length: number
+  #copy: ReadonlyArray<M> | undefined
+
+  constructor(list: ReadonlyArray<M>) {
+    this.#list = list
+    this.#length = list.length
+    Object.defineProperty(this, "messages", MessagesView.#messages)
+  }
+
+  static readonly #messages: PropertyDescriptor & ThisType<MessagesView<unknown>> = {
+    enumerable: true,
+    get() {
+      return (this.#copy ??= this.#list.slice(0, this.#length))
+    }
+  }
+}
+
+class ContextView extends MessagesView<Message> implements RunContext {
+  readonly systemPrompt: string | undefined
+  readonly tools: ReadonlyArray<Tool.Any> | undefined
+
+  constructor(
+    systemPrompt: string | undefined,
+    messages: ReadonlyArray<Message>,
+    tools: ReadonlyArray<Tool.Any> | undefined
+  ) {
+    super(messages)
+    this.systemPrompt = systemPrompt
+    this.tools = tools
+  }
+}
+
+class RequestView extends MessagesView<LlmMessage> implements ProviderRequest {
+  readonly systemPrompt: string | undefined
+  readonly tools: ReadonlyArray<Tool.Declaration> | undefined
+  readonly model: Model
+  readonly thinkingLevel: ProviderRequest["thinkingLevel"]
+  readonly apiKey: Redacted.Redacted | undefined
+
+  constructor({ systemPrompt, messages, tools, model, thinkingLevel, apiKey }: ProviderRequest) {
+    super(messages)
+    this.systemPrompt = systemPrompt
+    this.tools = tools
+    this.model = model
+    this.thinkingLevel = thinkingLevel
+    this.apiKey = apiKey
+  }
 }
 
 /** Whether a model understands the message as it is. */
