@@ -14,7 +14,9 @@ const AT_MOST = 5
 /** Arguments of about a length in characters. */
 const shapes: Record<string, (length: number) => unknown> = {
   "one long text": (length) => ({ path: "a.txt", text: "A line of a text that is written.\n".repeat(length / 35) }),
-  "many small members": (length) => Object.fromEntries(Array.from({ length: length / 16 }, (_, i) => [`key${i}`, i])),
+  "many small members": (length) => ({
+    data: Object.fromEntries(Array.from({ length: length / 16 }, (_, i) => [`key${i}`, i]))
+  }),
   "a list of numbers": (length) => ({ numbers: Array.from({ length: length / 6 }, (_, i) => i) }),
   "a list of edits": (length) => ({
     edits: Array.from({ length: length / 60 }, (_, i) => ({ line: i, from: "before it", to: "after that" }))

@@ -104,7 +104,14 @@ export const readTolerant = (text: string): Schema.Json => {
 
 type Container =
   | { readonly kind: "array"; readonly items: Array<Json> }
-  | { readonly kind: "object"; readonly members: Record<string, Json>; key: string | undefined }
+  | {
+      readonly kind: "object"
+      /** Only grows: it is replaced where a key comes again. */
+      members: Record<string, Json>
+      readonly keys: Array<string>
+      /** The key whose value is due. */
+      key: string | undefined
+    }
 
 /** What the next character can be. `done` and `broken` read nothing more. */
 type State = "value" | "key" | "colon" | "afterValue" | "string" | "escape" | "token" | "done" | "broken"
@@ -132,20 +139,22 @@ class Reader {
     }
   }
 
-  /** The value as it stands. Containers that are still open are copied, since they will change. */
+  /**
+   * The value as it stands. Containers that are still open are copied, since they will change: the outermost one now, those
+   * in it when they are looked at.
+   */
   value(): Json {
-    let value = this.unfinished()
-    for (let i = this.open.length - 1; i >= 0; i--) {
-      const container = this.open[i]!
-      if (container.kind === "array") value = value === undefined ? [...container.items] : [...container.items, value]
-      else {
-        const copy = { ...container.members }
-        if (value !== undefined && container.key !== undefined) setMember(copy, container.key, value)
-        value = copy
-      }
-    }
-    if (value !== undefined) return value
-    return this.root === undefined ? {} : this.root
+    const unfinished = this.unfinished()
+    let last = unfinished === undefined ? undefined : () => unfinished
+    for (let i = this.open.length - 1; i > 0; i--) last = viewOf(this.open[i]!, last)
+    const [outermost] = this.open
+    if (outermost === undefined) return last !== undefined ? last() : this.root === undefined ? {} : this.root
+    if (outermost.kind === "array" || this.open.length === 1) return viewOf(outermost, last)()
+    const copy = { ...outermost.members }
+    let value: Json | undefined
+    const get = () => (value ??= last!())
+    Object.defineProperty(copy, outermost.key!, { enumerable: true, configurable: true, get })
+    return copy
   }
 
   private unfinished(): Json | undefined {
@@ -199,7 +208,7 @@ class Reader {
       this.open.push({ kind: "array", items: [] })
       this.state = "value"
     } else if (char === "{") {
-      this.open.push({ kind: "object", members: {}, key: undefined })
+      this.open.push({ kind: "object", members: {}, keys: [], key: undefined })
       this.state = "key"
     } else {
       this.token = char
@@ -271,10 +280,30 @@ class Reader {
     }
     if (container.kind === "array") container.items.push(value)
     else {
-      setMember(container.members, container.key!, value)
+      const key = container.key!
+      if (Object.hasOwn(container.members, key)) container.members = { ...container.members }
+      else container.keys.push(key)
+      setMember(container.members, key, value)
       container.key = undefined
     }
     this.state = "afterValue"
+  }
+}
+
+/** A container as it is now, with its last value, which is still open: what it has now is never changed. */
+const viewOf = (container: Container, last: (() => Json) | undefined): (() => Json) => {
+  if (container.kind === "array") {
+    const { items } = container
+    const { length } = items
+    return () => (last === undefined ? items.slice(0, length) : [...items.slice(0, length), last()])
+  }
+  const { members, keys, key } = container
+  const { length } = keys
+  return () => {
+    const copy: Record<string, Json> = {}
+    for (let i = 0; i < length; i++) setMember(copy, keys[i]!, members[keys[i]!]!)
+    if (last !== undefined && key !== undefined) setMember(copy, key, last())
+    return copy
   }
 }
 

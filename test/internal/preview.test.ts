@@ -125,12 +125,16 @@ it.prop(
     const text = JSON.stringify(value, undefined, indent)
     const eager = new ArgumentText()
     const late = new ArgumentText()
+    const held = new ArgumentText()
+    const values: Array<unknown> = []
     const wanted: Array<unknown> = []
     let soFar = ""
     for (const delta of cutAt(text, lengths)) {
       soFar += delta
       eager.append(delta)
       late.append(delta)
+      held.append(delta)
+      values.push(held.read(held.length))
       wanted.push(naive(soFar))
       expect(eager.read(eager.length)).toEqual(wanted.at(-1))
     }
@@ -138,6 +142,8 @@ it.prop(
     // Read for the first time when all has arrived, then backwards.
     expect(late.read(late.length)).toEqual(JSON.parse(text))
     for (let length = wanted.length; length > 0; length--) expect(late.read(length)).toEqual(wanted[length - 1])
+    // Read in time, but looked into only now.
+    expect(values).toEqual(wanted)
   }
 )
 
@@ -245,6 +251,34 @@ describe("a call in progress", () => {
     const before = JSON.stringify(held)
     expect(calls[3]?.arguments).toEqual(readings[3])
     expect(JSON.stringify(held)).toBe(before)
+  })
+
+  it("shows what is in its values as it was at its moment, also where a key comes again", () => {
+    const calls = snapshots('{"a":{"k":1,"l":[1', ",2", '],"k":{"x":', '[3,{"y"', ":4}]}", ',"k":5}}')
+    const held = calls.map((call) => call.arguments)
+    expect(held).toEqual([
+      { a: { k: 1, l: [1] } },
+      { a: { k: 1, l: [1, 2] } },
+      { a: { k: {}, l: [1, 2] } },
+      { a: { k: { x: [3, {}] }, l: [1, 2] } },
+      { a: { k: { x: [3, { y: 4 }] }, l: [1, 2] } },
+      { a: { k: 5, l: [1, 2] } }
+    ])
+    for (const value of held) expect(structuredClone(value)).toEqual({ ...(value as object) })
+  })
+
+  it("copies nothing of a list where nobody looks at it", () => {
+    const text = new ArgumentText()
+    text.append('{"list":[')
+    let copied = 0
+    for (let i = 0; i < 100; i++) {
+      text.append(`${i},`)
+      const value = text.read(text.length) as { readonly list: ReadonlyArray<number> }
+      if (i % 10 === 9) copied += value.list.length
+    }
+    expect(copied).toBe(550)
+    const descriptor = Object.getOwnPropertyDescriptor(text.read(text.length), "list")
+    expect(descriptor?.get).toBeTypeOf("function")
   })
 
   it("is plain in a spread, a structured clone, JSON and a comparison", () => {
