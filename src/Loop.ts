@@ -26,6 +26,7 @@ import {
   addUsage,
   type AssistantMessage,
   emptyUsage,
+  type LlmMessage,
   type Message,
   type ToolCall,
   type ToolResultMessage,
@@ -233,14 +234,17 @@ class LoopRun<R> {
     let transformed: ReadonlyArray<Message> | undefined
     if (transformContext !== undefined) {
       const { messages } = this.state.context
-      const exit = yield* wait(guarded("The hook transformContext", () => transformContext(messages), areMessages))
+      const exit = yield* wait(
+        guarded("The hook transformContext", () => transformContext(messages), sameOrMessages(messages))
+      )
       if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
       transformed = exit.value
     }
-    let understood = transformed?.filter(isLlmMessage)
-    if (convertToLlm !== undefined) {
+    let understood: ReadonlyArray<LlmMessage> | undefined
+    if (convertToLlm === undefined) understood = transformed?.filter(isLlmMessage)
+    else {
       const messages = transformed ?? this.state.context.messages
-      const exit = yield* wait(guarded("The hook convertToLlm", () => convertToLlm(messages), areMessages))
+      const exit = yield* wait(guarded("The hook convertToLlm", () => convertToLlm(messages), sameOrMessages(messages)))
       if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
       understood = [...exit.value]
     }
@@ -329,6 +333,7 @@ class LoopRun<R> {
 
 /** What the types say of hooks and polls, for those that were not compiled with them. */
 const areMessages = (value: unknown): boolean => Array.isArray(value) && value.every(isMessage)
+const sameOrMessages = (given: unknown) => (value: unknown) => value === given || areMessages(value)
 const isMessage = (value: unknown): boolean => typeof value === "object" && value !== null && "role" in value
 const isKey = (value: unknown): boolean => value === undefined || Redacted.isRedacted(value)
 const isNextTurn = (value: unknown): boolean =>

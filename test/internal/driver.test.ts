@@ -13,6 +13,7 @@ import {
   Driver,
   EVENTS_PER_YIELD,
   type Program,
+  repeat,
   toStream,
   wait,
   wasAborted
@@ -265,6 +266,83 @@ describe("abort", () => {
   )
 })
 
+describe("a wait that is repeated", () => {
+  it.effect("delivers what its handler tells before it waits again, and ends when the handler says so", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      let n = 0
+      const next = Effect.sync(() => {
+        seen.push(`wait ${++n}`)
+        return n
+      })
+      yield* readToEnd(function* (run) {
+        const exit = yield* repeat(next, (value) => {
+          run.outbox.push(`told ${value}`)
+          return value < 3
+        })
+        run.outbox.push(Exit.isSuccess(exit) ? `ended with ${exit.value}` : "failed")
+        yield* wait(Effect.sync(() => seen.push("next wait")))
+      }, seen)
+      assert.deepStrictEqual(seen, [
+        "wait 1",
+        "told 1",
+        "wait 2",
+        "told 2",
+        "wait 3",
+        "told 3",
+        "ended with 3",
+        "next wait"
+      ])
+    })
+  )
+
+  it.effect("gives a failure back without asking its handler", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      let n = 0
+      const next = Effect.suspend(() => (++n < 3 ? Effect.succeed(n) : Effect.fail("no more")))
+      yield* readToEnd(function* (run) {
+        const exit = yield* repeat(next, (value) => run.outbox.push(`told ${value}`) > 0)
+        run.outbox.push(Exit.isFailure(exit) ? `${String(Cause.squash(exit.cause))}` : "succeeded")
+      }, seen)
+      assert.deepStrictEqual(seen, ["told 1", "told 2", "no more"])
+    })
+  )
+
+  it.effect("ends at an abort, which the program sees", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const values = ["a", "b"]
+      const next = Effect.suspend(() => {
+        const value = values.shift()
+        return value === undefined ? Effect.never : Effect.succeed(value)
+      })
+      const reading = yield* readToEnd(function* (run) {
+        const exit = yield* repeat(next, (value) => run.outbox.push(value) > 0)
+        run.outbox.push(wasAborted(run, exit) ? "aborted" : "not aborted")
+      }, seen).pipe(Effect.forkChild({ startImmediately: true }))
+      yield* Fiber.interrupt(reading)
+      assert.deepStrictEqual(seen, ["a", "b", "aborted"])
+    })
+  )
+
+  it.effect("is left behind when the grace period is over, and asks its handler no more", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const gate = yield* Deferred.make<string>()
+      const reading = yield* readToEnd(function* (run) {
+        const exit = yield* repeat(Effect.uninterruptible(Deferred.await(gate)), (value) => run.outbox.push(value) > 0)
+        run.outbox.push(wasAborted(run, exit) ? "aborted" : "not aborted")
+      }, seen).pipe(Effect.forkChild({ startImmediately: true }))
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(reading), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.join(interrupting)
+      yield* Deferred.succeed(gate, "late")
+      assert.deepStrictEqual(seen, ["aborted"])
+    })
+  )
+})
+
 describe("leaving", () => {
   const leaving = (program: Program<string, never>) => Stream.runCollect(Stream.take(stream(program), 1))
 
@@ -411,6 +489,48 @@ describe("a driver that feeds listeners", () => {
       yield* TestClock.adjust("2 minutes")
       yield* Deferred.await(ended)
       assert.deepStrictEqual(seen, ["slow", "aborted"])
+    })
+  )
+
+  it.effect("a wait that comes loose while the next owner delivers does not go on with the program", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const context = yield* Effect.context<never>()
+      const gate = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const driver: Driver<string, never> = new Driver({
+        program: function* (run) {
+          yield* wait(Effect.uninterruptible(Deferred.await(gate)))
+          run.outbox.push("taken over")
+          yield* wait(Effect.void)
+          run.outbox.push("second")
+          yield* wait(Effect.void)
+          run.outbox.push("third")
+        },
+        context,
+        gracePeriod: "5 seconds",
+        deliver: (events) =>
+          Effect.gen(function* () {
+            seen.push(`${events.join()} begins`)
+            yield* Effect.sleep("1 minute")
+            seen.push(`${events.join()} ends`)
+            return true
+          }),
+        onEnd: (exit) => Deferred.doneUnsafe(ended, exit)
+      })
+      driver.start()
+      driver.abort()
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(seen, ["taken over begins"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(seen, ["taken over begins"])
+      yield* TestClock.adjust("3 minutes")
+      yield* Deferred.await(ended)
+      assert.deepStrictEqual(
+        seen,
+        ["taken over", "second", "third"].flatMap((event) => [`${event} begins`, `${event} ends`])
+      )
     })
   )
 
