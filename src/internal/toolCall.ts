@@ -101,7 +101,8 @@ const describe = (tool: Tool.Any): string => `The tool "${tool.name}"`
 /** What the tool did, as the result that the model and the consumer get. */
 export const outcomeOf = (exit: Exit.Exit<string | ToolResult, Tool.ToolFailure>): Outcome => {
   const { _tag, result } = Tool.encodeExit(exit)
-  if (_tag !== "Done") return { result, isError: true }
+  const isOwn = _tag !== "Done" || (Exit.isSuccess(exit) && typeof exit.value === "string")
+  if (isOwn) return { result, isError: _tag !== "Done" }
   const usable = usableResult(result)
   return Result.isSuccess(usable) ? { result: usable.success, isError: false } : refusal(usable.failure)
 }

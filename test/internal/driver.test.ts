@@ -419,6 +419,24 @@ describe("leaving", () => {
   )
 })
 
+it.effect("a program that was left is not resumed when its scope does not close in time", () =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const leave = yield* Stream.take(
+      stream(function* (run) {
+        yield* cleanup(Scope.addFinalizer(run.scope, deaf))
+        run.outbox.push("a")
+        yield* wait(Effect.never)
+        seen.push("resumed")
+      }),
+      1
+    ).pipe(Stream.runDrain, Effect.forkChild({ startImmediately: true }))
+    yield* TestClock.adjust("5 seconds")
+    yield* Fiber.join(leave)
+    assert.deepStrictEqual(seen, [])
+  })
+)
+
 describe("a driver that feeds listeners", () => {
   const drive = (
     program: Program<string, never>,
@@ -502,10 +520,10 @@ describe("a driver that feeds listeners", () => {
         program: function* (run) {
           yield* wait(Effect.uninterruptible(Deferred.await(gate)))
           run.outbox.push("taken over")
-          yield* wait(Effect.void)
-          run.outbox.push("second")
-          yield* wait(Effect.void)
-          run.outbox.push("third")
+          const second = yield* cleanup(Effect.sync(() => seen.push("this cleanup does not begin")))
+          run.outbox.push(Exit.hasInterrupts(second) ? "second" : "cleaned up")
+          const third = yield* cleanup(Effect.sync(() => seen.push("nor does this one")))
+          run.outbox.push(Exit.hasInterrupts(third) ? "third" : "cleaned up")
         },
         context,
         gracePeriod: "5 seconds",
