@@ -9,7 +9,6 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -32,8 +31,9 @@ import {
   type ToolResultMessage,
   type Usage
 } from "./Message.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
 import * as Hooks from "./services/Hooks.ts"
-import { type Model, Provider, type ProviderError, type ThinkingLevel } from "./services/Provider.ts"
+import { type Model, Provider, type ThinkingLevel } from "./services/Provider.ts"
 import type * as Tool from "./Tool.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -45,15 +45,6 @@ import type * as Tool from "./Tool.ts"
  * like any other wait: what it has taken by then and could not give, it must keep for the next time.
  */
 export type Poll<R = never> = Effect.Effect<ReadonlyArray<Message>, never, R>
-
-/**
- * Decides whether a response that failed with a retryable error is asked for again, and after how long. `attempt` counts
- * the failures of this response from 1. `None` lets the failure stand.
- */
-export type RetryPolicy<R = never> = (
-  error: ProviderError,
-  attempt: number
-) => Effect.Effect<Option.Option<Duration.Duration>, never, R>
 
 /** What a run starts from, and its limits. `Tools` is inferred as a tuple, so that what the tools need adds up. */
 export interface ResumeOptions<Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Tool.Any>, R = never> {
@@ -81,7 +72,7 @@ export interface ResumeOptions<Tools extends ReadonlyArray<Tool.Any> = ReadonlyA
   readonly concurrency?: number | undefined
   /** The greatest number of turns. A run that would need more ends with the reason `limit`. */
   readonly maxTurns?: number | undefined
-  /** Whether and when a failed response is asked for again. By default never. */
+  /** Whether and when a response that failed with a retryable error is asked for again. By default never. */
   readonly retry?: RetryPolicy<R> | undefined
   /** How long an aborted run waits for what does not react, before it leaves that behind. 5 seconds by default. */
   readonly gracePeriod?: Duration.Input | undefined

@@ -7,15 +7,16 @@ import { parseAst } from "vitest/node"
 import manifest from "../package.json" with { type: "json" }
 
 const contracts = ["data", "services"]
-const core = [...contracts, "internal", "Loop", "agent", "Agent", "promise", "index"]
+const core = [...contracts, "RetryPolicy", "internal", "Loop", "agent", "Agent", "promise", "index"]
 
 /** The layers, from the bottom up, and what each may import besides itself. */
 const layers: Record<string, ReadonlyArray<string>> = {
   data: [],
   services: ["data"],
-  internal: contracts,
-  Loop: [...contracts, "internal"],
-  agent: [...contracts, "internal", "Loop"],
+  RetryPolicy: contracts,
+  internal: [...contracts, "RetryPolicy"],
+  Loop: [...contracts, "RetryPolicy", "internal"],
+  agent: [...contracts, "RetryPolicy", "internal", "Loop"],
   Agent: [...contracts, "internal", "Loop", "agent"],
   promise: [...contracts, "Agent"],
   index: core,

@@ -16,6 +16,7 @@ import * as AgentState from "../AgentState.ts"
 import type { Rendezvous } from "../internal/rendezvous.ts"
 import * as Loop from "../Loop.ts"
 import { emptyUsage, type Image, type Message, type ResponseError, type Usage } from "../Message.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Hooks from "../services/Hooks.ts"
 import type { Model, Provider, ThinkingLevel } from "../services/Provider.ts"
 import type * as Tool from "../Tool.ts"
@@ -30,8 +31,10 @@ import { type Before, stateOf, Watcher } from "./watchers.ts"
 /** What an agent starts from. Limits and hooks are those of `Loop`; queue modes are `one-at-a-time` unless given. */
 export interface Options<R = never> extends Omit<
   Loop.ResumeOptions<ReadonlyArray<Tool.Any<never>>, R>,
-  "tools" | "steering" | "followUp"
+  "tools" | "steering" | "followUp" | "retry"
 > {
+  /** When a response that failed is asked for again: by `RetryPolicy.standard` unless given, never if false. */
+  readonly retry?: RetryPolicy.RetryPolicy<R> | false | undefined
   readonly steeringMode?: QueueMode | undefined
   readonly followUpMode?: QueueMode | undefined
   /** Starts another run by itself when messages are queued after one that was not aborted and did not fail. */
@@ -192,6 +195,7 @@ export class Core<R> {
         this.finish(running, Exit.void)
         return Effect.succeed(running)
       }
+      const { retry = RetryPolicy.standard } = this.options
       let skipsPoll = isSteered
       const run = Loop.run({
         ...this.options,
@@ -200,6 +204,7 @@ export class Core<R> {
         prompts,
         hooks: Hooks.combine(this.options.hooks ?? {}, hooks),
         maxTurns,
+        retry: retry === false ? undefined : retry,
         steering: Effect.sync(() => {
           const skips = skipsPoll
           skipsPoll = false

@@ -6,16 +6,19 @@
  */
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { AssistantMessage, ResponseError, Usage } from "../Message.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import { type Provider, ProviderError, type ProviderEvent, type ProviderRequest } from "../services/Provider.ts"
 import { describeDefect } from "../Tool.ts"
 import { cleanup, EVENTS_PER_YIELD, repeat, type Run, wait, wasAborted } from "./driver.ts"
@@ -24,9 +27,7 @@ import type { Ending, MessageFold } from "./message.ts"
 
 export interface ResponseOptions<R> {
   readonly provider: Provider["Service"]
-  readonly retry:
-    | ((error: ProviderError, attempt: number) => Effect.Effect<Option.Option<Duration.Duration>, never, R>)
-    | undefined
+  readonly retry: RetryPolicy<R> | undefined
   /** Begins a message, without a content yet. Called once for each attempt. */
   readonly begin: () => MessageFold
   /** Told what an attempt has cost that is discarded. */
@@ -39,14 +40,14 @@ const aborted: Ending = { stopReason: "aborted", errorMessage: ABORTED }
 
 /** Asks the model, again where the policy says so, and gives the finished message. */
 export function* respond<R>(run: Run<AgentEvent>, request: ProviderRequest, options: ResponseOptions<R>) {
+  const delayAfter = options.retry && delaysOf(options.retry)
   for (let attempt = 1; ; attempt++) {
     const fold = options.begin()
     const failure = yield* streamResponse(run, fold, options.provider, request)
-    if (!(failure instanceof ProviderError) || !failure.retryable || options.retry === undefined) {
+    if (!(failure instanceof ProviderError) || !failure.retryable || delayAfter === undefined) {
       return closeMessage(run, fold, endingOf(fold, failure))
     }
-    const { retry } = options
-    const delay = yield* wait(guarded("The retry policy", () => retry(failure, attempt), Option.isOption))
+    const delay = yield* wait(delayAfter(failure))
     if (Exit.isFailure(delay)) return closeMessage(run, fold, { usage: failure.usage, ...endingOfExit(run, delay) })
     if (Option.isNone(delay.value) || !Duration.isFinite(delay.value.value)) {
       return closeMessage(run, fold, endingOf(fold, failure))
@@ -154,6 +155,36 @@ class EventReader {
     }
   }
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Retries
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What a policy says after each failure of one response: the delay before the next attempt, or none. */
+const delaysOf = <R>(policy: RetryPolicy<R>) => {
+  let step: Effect.Success<ReturnType<typeof startPolicy<R>>> | undefined
+  const ask = Effect.fnUntraced(function* (error: ProviderError) {
+    step ??= yield* startPolicy(policy)
+    const decide = step
+    const now = yield* Clock.currentTimeMillis
+    const decision = guarded("The retry policy", () => decide(now, error), hasDelay)
+    return yield* Pull.matchEffect(decision, {
+      onSuccess: ([, delay]) => Effect.succeedSome(delay),
+      onFailure: Effect.failCause,
+      onDone: () => Effect.succeedNone
+    })
+  })
+  return ask
+}
+
+const startPolicy = <R>(policy: RetryPolicy<R>) =>
+  guarded("The retry policy", () =>
+    Schedule.isSchedule(policy)
+      ? Schedule.toStep(policy)
+      : Effect.die(new TypeError("The retry policy is no Schedule."))
+  )
+
+const hasDelay = (decision: unknown): boolean => Array.isArray(decision) && Duration.isDuration(decision[1])
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Endings

@@ -14,7 +14,10 @@ import type { World } from "./World.ts"
 
 export type { Agent } from "./simulation/play.ts"
 
-/** Runs the world, and the agent in it: its tools come before those of the world, its hooks are asked before. */
+/**
+ * Runs the world, and the agent in it: its tools come before those of the world, its hooks are asked before, and its retry
+ * policy takes the place of that of the world.
+ */
 export const run = <const Tools extends ReadonlyArray<Tool.Any> = [], R = never>(
   world: World,
   agent?: Agent<Tools, R>

@@ -10,7 +10,7 @@ import type { Receipt } from "../../src/Agent.ts"
 import type { LlmMessage, Message, UserMessage } from "../../src/Message.ts"
 import type * as Scripted from "../../src/providers/Scripted.ts"
 import { allow, type Hooks } from "../../src/services/Hooks.ts"
-import { call, failing, pause, say, tool, user } from "../support/make.ts"
+import { call, failing, pause, policy, say, tool, user } from "../support/make.ts"
 import { type Harness, isDone, make, pass, start } from "./harness.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ export const live = Effect.fnUntraced(function* (
     continueWhenQueued: life.continueWhenQueued,
     maxTurns: life.maxTurns === 0 ? undefined : life.maxTurns,
     gracePeriod: Duration.millis(GRACE_MS),
-    retry: (_, attempt) => Effect.succeed(attempt > 1 ? Option.none() : Option.some(Duration.millis(2)))
+    retry: policy((_, attempt) => Effect.succeed(attempt > 1 ? Option.none() : Option.some(Duration.millis(2))))
   })
   const { agent, events } = harness
   const queued: Array<Queued> = []

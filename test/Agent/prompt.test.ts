@@ -104,7 +104,7 @@ describe("what comes of a prompt", () => {
 
   it.effect("has the error of a run that failed, and what was streamed", () =>
     Effect.gen(function* () {
-      const { agent } = yield* make([[say("part"), failing("too busy", true)]])
+      const { agent } = yield* make([[say("part"), failing("too busy", true)]], { retry: false })
       expect(yield* agent.prompt("go")).toMatchObject({
         reason: "error",
         text: "part",

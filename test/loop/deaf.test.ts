@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Hooks from "../../src/services/Hooks.ts"
-import { call, failing, pause, provider, say, slow, tool, user } from "../support/make.ts"
+import { call, failing, pause, policy, provider, say, slow, tool, user } from "../support/make.ts"
 import { type Options, of, play } from "../support/play.ts"
 
 const STILL_RUNNING = "Operation aborted. The tool did not stop in time and may still be running."
@@ -257,7 +257,7 @@ describe("whatever else is deaf", () => {
 
     it.effect(`the retry policy and the API key: ${name}`, () =>
       Effect.gen(function* () {
-        const retry = yield* play([[say("kept"), failing("busy", true)]], { retry: () => wait }, { abortAt })
+        const retry = yield* play([[say("kept"), failing("busy", true)]], { retry: policy(() => wait) }, { abortAt })
         expect(retry).toMatchObject(over)
         expect(retry.responses[0]).toMatchObject({ stopReason: "aborted", content: [{ text: "kept" }] })
         const key = yield* play([[say("never")]], { resolveApiKey: () => wait }, { abortAt })

@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Scripted from "../../src/providers/Scripted.ts"
 import type { ProviderEvent } from "../../src/services/Provider.ts"
@@ -125,18 +126,22 @@ describe("an error response comes of", () => {
     )
   }
 
-  it.effect("a retry policy that gives no Option", () =>
+  it.effect("a retry policy that is no Schedule, or whose steps give no delay", () =>
     Effect.gen(function* () {
-      for (const value of [undefined, 5, Duration.seconds(1)]) {
-        const trace = yield* play([[failing("busy", true)], ok], { retry: gives(value) })
+      const stepsGiving = (value: unknown) =>
+        Schedule.fromStep(Effect.succeed(() => untyped<Effect.Effect<never>>(value)))
+      const values = [undefined, 5, Duration.seconds(1), [undefined, 5]].map((value) => Effect.succeed(value))
+      for (const retry of [gives(undefined), {}, 5, ...[undefined, ...values].map(stepsGiving)]) {
+        const trace = yield* play([[failing("busy", true)], ok], { retry: untyped(retry) })
         expect([trace.reason, trace.requests.length]).toEqual(["error", 1])
+        expect(trace.responses[0]?.errorMessage).toMatch(/retry policy/)
       }
     })
   )
 
   it.effect("a failure that is to be retried after an infinite time", () =>
     Effect.gen(function* () {
-      const trace = yield* play([[failing("busy", true)], ok], { retry: () => Effect.succeedSome(Duration.infinity) })
+      const trace = yield* play([[failing("busy", true)], ok], { retry: Schedule.spaced(Duration.infinity) })
       expect(trace.responses[0]?.errorMessage).toBe("busy")
     })
   )

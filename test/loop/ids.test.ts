@@ -1,7 +1,7 @@
 // SPEC 9.6: two calls with the same id in one transcript. The later one is renamed, so that results pair up.
 import { expect, it } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import { assistant, call, failing, pause, say, tool } from "../support/make.ts"
 import { of, play } from "../support/play.ts"
 
@@ -53,7 +53,7 @@ it.effect("an attempt that is discarded takes no ids", () =>
   Effect.gen(function* () {
     const trace = yield* play([[t("a"), pause(1), failing("busy", true)], [t("a")], [say("ok")]], {
       tools,
-      retry: () => Effect.succeedSome(Duration.millis(1))
+      retry: Schedule.spaced(1)
     })
     expect(trace.results.map(({ toolCallId }) => toolCallId)).toEqual(["a"])
   })

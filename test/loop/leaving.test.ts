@@ -1,7 +1,7 @@
 // A consumer that leaves its stream early (A9): the run ends, streams and tools are closed, and nothing goes on behind it.
 import { describe, expect, it } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
@@ -153,7 +153,7 @@ describe("leaving elsewhere", () => {
       const { scripted, wasEarly } = yield* leave(
         (run) => Effect.timeoutOption(Stream.runDrain(run), 50),
         [failing("busy", true)],
-        { retry: () => Effect.succeedSome(Duration.seconds(1)) }
+        { retry: Schedule.spaced("1 second") }
       )
       expect([wasEarly, scripted.requests.length]).toEqual([true, 1])
     })

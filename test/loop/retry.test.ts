@@ -3,19 +3,19 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type { RetryPolicy } from "../../src/Loop.ts"
 import type { ProviderError } from "../../src/services/Provider.ts"
-import { call, failing, pause, say, tokensIn, tool, user } from "../support/make.ts"
+import { call, failing, pause, policy, say, tokensIn, tool, user } from "../support/make.ts"
 import { of, play } from "../support/play.ts"
 
 /** Retries up to so many times, after so many milliseconds, and notes what it was asked. */
-const policy = (times: number, ms = 100) => {
+const patient = (times: number, ms = 100) => {
   const asked: Array<readonly [ProviderError, number]> = []
-  const retry: RetryPolicy = (error, attempt) =>
+  const retry = policy((error, attempt) =>
     Effect.suspend(() => {
       asked.push([error, attempt])
       return attempt <= times ? Effect.succeedSome(Duration.millis(ms)) : Effect.succeedNone
     })
+  )
   return { asked, retry }
 }
 
@@ -24,7 +24,7 @@ const busy = failing("busy", true)
 describe("a retry", () => {
   it.effect("tells of it, waits, and begins the response anew without what was streamed", () =>
     Effect.gen(function* () {
-      const { asked, retry } = policy(2)
+      const { asked, retry } = patient(2)
       const trace = yield* play([[say("half"), busy], [busy], [say("whole")]], { retry })
       expect(trace.outline).toEqual([
         "run(",
@@ -60,7 +60,7 @@ describe("a retry", () => {
       let hooks = 0
       let keys = 0
       const trace = yield* play([[busy], [say("ok")]], {
-        retry: policy(1).retry,
+        retry: patient(1).retry,
         resolveApiKey: () => Effect.sync(() => Redacted.make(`key ${keys++}`)),
         hooks: {
           transformContext: (messages) => Effect.sync(() => (hooks++, messages)),
@@ -75,7 +75,7 @@ describe("a retry", () => {
 
   it.effect("closes the stream that failed before the next one is opened", () =>
     Effect.gen(function* () {
-      const { retry } = policy(1)
+      const { retry } = patient(1)
       const trace = yield* play([[say("x"), busy], [say("ok")]], { retry })
       expect(trace.streams).toEqual({ opened: 2, closed: 2 })
     })
@@ -86,7 +86,7 @@ describe("a retry", () => {
       const costly = { ...busy, usage: tokensIn(5) } as typeof busy
       const trace = yield* play(
         [[costly], [costly], [say("ok"), { type: "done", reason: "stop", usage: tokensIn(100) }]],
-        { retry: policy(2).retry }
+        { retry: patient(2).retry }
       )
       expect(of(trace, "retry").map(({ usage }) => usage)).toEqual([tokensIn(5), tokensIn(5)])
       expect(of(trace, "agent_end")[0]?.usage).toEqual(tokensIn(110))
@@ -95,7 +95,7 @@ describe("a retry", () => {
 
   it.effect("a stream that ended too early is retryable", () =>
     Effect.gen(function* () {
-      const trace = yield* play([[say("x"), { type: "cut" }], [say("ok")]], { retry: policy(1).retry })
+      const trace = yield* play([[say("x"), { type: "cut" }], [say("ok")]], { retry: patient(1).retry })
       expect(of(trace, "retry")[0]?.error).toEqual({ reason: "brokenStream", retryable: true })
       expect(trace.reason).toBe("completed")
     })
@@ -104,7 +104,7 @@ describe("a retry", () => {
   it.effect("the policy sees how long the provider asks to wait", () =>
     Effect.gen(function* () {
       const trace = yield* play([[{ ...busy, retryAfterMs: 250 } as typeof busy], [say("ok")]], {
-        retry: ({ retryAfterMs }) => Effect.succeedSome(Duration.millis(retryAfterMs ?? 0))
+        retry: policy(({ retryAfterMs }) => Effect.succeedSome(Duration.millis(retryAfterMs ?? 0)))
       })
       expect(of(trace, "retry")[0]).toMatchObject({ delayMs: 250, error: { retryAfterMs: 250 } })
       expect(trace.endedAt).toBe(250)
@@ -113,7 +113,7 @@ describe("a retry", () => {
 
   it.effect("attempts are counted for each response anew", () =>
     Effect.gen(function* () {
-      const { asked, retry } = policy(1)
+      const { asked, retry } = patient(1)
       yield* play([[busy], [call("a")], [busy], [say("ok")]], { tools: [tool("a")], retry })
       expect(asked.map(([, attempt]) => attempt)).toEqual([1, 1])
     })
@@ -128,7 +128,7 @@ describe("no retry", () => {
           [say("one"), busy],
           [say("two"), busy]
         ],
-        { retry: policy(1).retry }
+        { retry: patient(1).retry }
       )
       expect(trace.responses[0]).toMatchObject({
         content: [{ text: "two" }],
@@ -149,7 +149,7 @@ describe("no retry", () => {
 
   it.effect("what is not retryable is not asked about: a final error, a defect, nonsense", () =>
     Effect.gen(function* () {
-      const { asked, retry } = policy(9)
+      const { asked, retry } = patient(9)
       const turns = [
         [failing("final")],
         [{ type: "die" as const, message: "bug" }],
@@ -162,12 +162,12 @@ describe("no retry", () => {
 
   it.effect("a policy that dies or throws gives an error response that says so", () =>
     Effect.gen(function* () {
-      const died = yield* play([[say("kept"), busy]], { retry: () => Effect.die(new Error("policy broke")) })
+      const died = yield* play([[say("kept"), busy]], { retry: policy(() => Effect.die(new Error("policy broke"))) })
       expect(died.responses[0]).toMatchObject({ errorMessage: "policy broke", content: [{ text: "kept" }] })
       const thrown = yield* play([[busy]], {
-        retry: () => {
+        retry: policy(() => {
           throw new Error("thrown")
-        }
+        })
       })
       expect(thrown.responses[0]?.errorMessage).toBe("thrown")
     })
@@ -177,7 +177,7 @@ describe("no retry", () => {
 describe("an abort around a retry", () => {
   it.effect("in the delay gives an empty aborted response, and nothing more is asked", () =>
     Effect.gen(function* () {
-      const trace = yield* play([[say("half"), busy], [say("never")]], { retry: policy(1).retry }, { abortAt: 50 })
+      const trace = yield* play([[say("half"), busy], [say("never")]], { retry: patient(1).retry }, { abortAt: 50 })
       expect(trace.outline.slice(3)).toEqual(["assistant(", "retry 1", "assistant aborted", "turn)", "run) aborted"])
       expect(trace.responses[0]?.content).toEqual([])
       expect(trace.requests).toHaveLength(1)
@@ -189,7 +189,7 @@ describe("an abort around a retry", () => {
     Effect.gen(function* () {
       const trace = yield* play(
         [[say("half"), busy], [say("never")]],
-        { retry: () => Effect.delay(Effect.succeedSome(Duration.millis(1)), 1000) },
+        { retry: policy(() => Effect.delay(Effect.succeedSome(Duration.millis(1)), 1000)) },
         { abortAt: 50 }
       )
       expect(trace.outline.slice(-3)).toEqual(["assistant aborted", "turn)", "run) aborted"])
@@ -201,7 +201,7 @@ describe("an abort around a retry", () => {
   it.effect("while the policy decides, or if it dies, what the failed attempt has cost is counted", () =>
     Effect.gen(function* () {
       const costly = { ...busy, usage: tokensIn(5) } as typeof busy
-      for (const retry of [() => Effect.never, () => Effect.die("policy")]) {
+      for (const retry of [policy(() => Effect.never), policy(() => Effect.die("policy"))]) {
         const trace = yield* play([[costly]], { retry }, { abortAt: 5 })
         expect(of(trace, "agent_end")[0]?.usage).toEqual(tokensIn(5))
       }
@@ -212,7 +212,7 @@ describe("an abort around a retry", () => {
     Effect.gen(function* () {
       const trace = yield* play(
         [[busy], [say("never")]],
-        { retry: policy(1, 0).retry },
+        { retry: patient(1, 0).retry },
         { abortOn: (event) => event.type === "retry" }
       )
       expect(trace.reason).toBe("aborted")
@@ -227,7 +227,7 @@ describe("an abort around a retry", () => {
           [say("one"), busy],
           [say("two"), pause(1000), say("three")]
         ],
-        { retry: policy(1, 10).retry },
+        { retry: patient(1, 10).retry },
         { abortAt: 500 }
       )
       expect(trace.responses[0]?.content).toEqual([{ type: "text", text: "two" }])

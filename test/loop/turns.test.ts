@@ -12,7 +12,7 @@ import * as Scripted from "../../src/providers/Scripted.ts"
 import { Provider } from "../../src/services/Provider.ts"
 import * as TraceChecker from "../../src/testing/TraceChecker.ts"
 import * as Tool from "../../src/Tool.ts"
-import { assistant, call, failing, model, pause, say, slow, tokensIn, tool, user } from "../support/make.ts"
+import { assistant, call, failing, model, pause, policy, say, slow, tokensIn, tool, user } from "../support/make.ts"
 import { notice } from "../support/notice.ts"
 import { of, play, stream } from "../support/play.ts"
 import { outline } from "../support/tokens.ts"
@@ -296,7 +296,7 @@ describe("the stream of a run", () => {
         tools: [asking],
         steering: Effect.as(note("steering"), []),
         followUp: Effect.as(note("followUp"), []),
-        retry: () => Effect.as(note("retry"), Option.none()),
+        retry: policy(() => Effect.as(note("retry"), Option.none())),
         resolveApiKey: () => Effect.as(note("key"), undefined),
         hooks: { afterToolCall: () => note("after"), prepareNextTurn: () => note("prepare") }
       })

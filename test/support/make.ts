@@ -1,10 +1,15 @@
 // What runs are made of, in one line each: messages, steps of a script, tools, providers.
+import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { AssistantMessage, UserMessage } from "../../src/Message.ts"
 import type * as Scripted from "../../src/providers/Scripted.ts"
 import type { ProviderError, ProviderEvent, ProviderRequest } from "../../src/services/Provider.ts"
+import type { RetryPolicy } from "../../src/RetryPolicy.ts"
 import * as Tool from "../../src/Tool.ts"
 
 export const model = { id: "m1", provider: "acme" }
@@ -60,6 +65,19 @@ export const failing = (message: string, retryable = false): Scripted.Step => ({
   message,
   retryable
 })
+
+/** A retry policy that is no more than a function of a failure and its number. */
+export const policy = <R = never>(
+  decide: (error: ProviderError, attempt: number) => Effect.Effect<Option.Option<Duration.Duration>, never, R>
+): RetryPolicy<R> =>
+  Schedule.fromStepWithMetadata(
+    Effect.succeed(({ input, attempt }: Schedule.InputMetadata<ProviderError>) =>
+      Effect.flatMap(
+        decide(input, attempt),
+        Option.match({ onNone: () => Cause.done(), onSome: (delay) => Effect.succeed([undefined, delay]) })
+      )
+    )
+  )
 
 /** A step that its Schema would refuse, as a faulty provider would send it. */
 export const nonsense = (step: unknown): Scripted.Step => step as Scripted.Step

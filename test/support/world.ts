@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type * as Scripted from "../../src/providers/Scripted.ts"
 import * as Hooks from "../../src/services/Hooks.ts"
 import * as Tool from "../../src/Tool.ts"
-import { tool, user } from "./make.ts"
+import { policy, tool, user } from "./make.ts"
 import type { How, Options } from "./play.ts"
 
 const upTo = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
@@ -177,8 +177,9 @@ export const optionsOf = (world: World): Options => {
     gracePeriod: GRACE,
     steering: queue(world.steering, [1, 0, 2]),
     followUp: queue(world.followUp, [1]),
-    retry: unless(world.retry, (_, attempt) =>
-      inManner(world.retry, attempt < 3 ? Option.some(Duration.millis(3)) : Option.none())
+    retry: unless(
+      world.retry,
+      policy((_, attempt) => inManner(world.retry, attempt < 3 ? Option.some(Duration.millis(3)) : Option.none()))
     ),
     hooks: {
       transformContext: unless(world.transform, (messages) => inManner(world.transform, messages)),

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Loop from "../../src/Loop.ts"
@@ -40,7 +41,11 @@ const polls = Loop.run({
   steering: Net.use(() => Effect.succeed([]))
 })
 holds<Same<Needs<typeof polls>, Provider | Net>>()
-const retrying = Loop.run({ model, prompts: [], retry: () => Net.use(() => Effect.succeedNone) })
+const retrying = Loop.run({
+  model,
+  prompts: [],
+  retry: Schedule.while(Schedule.spaced(1), () => Net.use(() => Effect.succeed(false)))
+})
 holds<Same<Needs<typeof retrying>, Provider | Net>>()
 
 const resumed = Loop.resume({ model, tools: [read] })
@@ -67,7 +72,7 @@ Loop.run({
   model,
   prompts: [],
   // @ts-expect-error a retry policy cannot fail
-  retry: () => Effect.fail("no")
+  retry: Schedule.while(Schedule.spaced(1), () => Effect.fail("no"))
 })
 Loop.run({
   model,

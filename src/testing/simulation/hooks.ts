@@ -1,14 +1,18 @@
 /** The hooks, polls and policies of a world, as options of a run, and how real hooks are watched. */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import { guarded } from "../../internal/guard.ts"
 import { isLlmMessage } from "../../internal/state.ts"
 import type * as Loop from "../../Loop.ts"
 import type { Message, UserMessage } from "../../Message.ts"
+import type { RetryPolicy } from "../../RetryPolicy.ts"
 import * as Hooks from "../../services/Hooks.ts"
+import type { ProviderError } from "../../services/Provider.ts"
 import * as Tool from "../../Tool.ts"
 import type * as World from "../World.ts"
 import type { Ongoing } from "./journal.ts"
@@ -128,7 +132,7 @@ export const makePolls = (
   return {
     steering: poll("steering"),
     followUp: poll("followUp"),
-    retry: retry && ((error, attempt) => retry({ reason: error.reason, message: error.message, attempt })),
+    retry: retry && policyOf(({ input, attempt }) => retry({ reason: input.reason, message: input.message, attempt })),
     resolveApiKey: play(
       stage,
       hooks,
@@ -138,6 +142,18 @@ export const makePolls = (
     )
   }
 }
+
+const policyOf = (
+  decide: (failure: Schedule.InputMetadata<ProviderError>) => Effect.Effect<Option.Option<Duration.Duration>>
+): RetryPolicy =>
+  Schedule.fromStepWithMetadata(
+    Effect.succeed((failure: Schedule.InputMetadata<ProviderError>) =>
+      Effect.flatMap(
+        decide(failure),
+        Option.match({ onNone: () => Cause.done(), onSome: (delay) => Effect.succeed([undefined, delay]) })
+      )
+    )
+  )
 
 export const userMessage = (content: string, timestamp: number): UserMessage => ({ role: "user", content, timestamp })
 

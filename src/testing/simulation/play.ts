@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Loop from "../../Loop.ts"
+import type { RetryPolicy } from "../../RetryPolicy.ts"
 import * as Hooks from "../../services/Hooks.ts"
 import { Provider } from "../../services/Provider.ts"
 import type * as Tool from "../../Tool.ts"
@@ -22,6 +23,7 @@ export interface Agent<Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Too
   readonly systemPrompt?: string | undefined
   readonly tools?: Tools | undefined
   readonly hooks?: Hooks.Hooks<R> | undefined
+  readonly retry?: RetryPolicy<R> | undefined
 }
 
 type AnyAgent<R> = Agent<ReadonlyArray<Tool.Any<R>>, R>
@@ -112,6 +114,7 @@ export class Play<R> {
               makeHooks(stage, world.hooks)
             ),
       ...makePolls(stage, world),
+      ...(agent.retry && { retry: agent.retry }),
       maxTurns,
       concurrency,
       toolExecution,

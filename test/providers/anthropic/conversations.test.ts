@@ -2,13 +2,11 @@
 // cannot do is done by a server of bytes.
 import { type Fixture, LLMock } from "@copilotkit/aimock"
 import { describe, expect, it } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import type * as Loop from "../../../src/Loop.ts"
+import * as RetryPolicy from "../../../src/RetryPolicy.ts"
 import * as Tool from "../../../src/Tool.ts"
 import { play } from "./play.ts"
 import { breaks, fails, providerOf, serve, streams } from "./server.ts"
@@ -143,9 +141,7 @@ describe("a conversation", () => {
 })
 
 describe("a failure that may pass", () => {
-  /** Waits as it is told, else a second, up to three times. */
-  const retry: Loop.RetryPolicy = ({ retryAfterMs = 1_000 }, attempt) =>
-    Effect.succeed(attempt > 3 ? Option.none() : Option.some(Duration.millis(retryAfterMs)))
+  const retry = RetryPolicy.standard
 
   it.effect("is waited for as the server asks: 429 and 529, on the virtual clock", () =>
     Effect.gen(function* () {
@@ -162,7 +158,7 @@ describe("a failure that may pass", () => {
       expect(responses).toMatchObject([{ content: [{ type: "text", text: "At last." }], stopReason: "stop" }])
       expect(events.filter((event) => event.type === "retry")).toMatchObject([
         { attempt: 1, delayMs: 40_000, error: { reason: "rateLimit", retryAfterMs: 40_000 } },
-        { attempt: 2, delayMs: 1_000, error: { reason: "overloaded", retryable: true } }
+        { attempt: 2, error: { reason: "overloaded", retryable: true } }
       ])
       expect(fake.requests().length).toBe(3)
     })
