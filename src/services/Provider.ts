@@ -5,9 +5,11 @@
  * partial messages. It fails in one way, with a `ProviderError`.
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
 import type * as Tool from "../Tool.ts"
@@ -117,3 +119,46 @@ export class Provider extends Context.Service<
     readonly stream: (request: ProviderRequest) => Stream.Stream<ProviderEvent, ProviderError>
   }
 >()("effect-agent/services/Provider") {}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Routes
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Routes = Readonly<Record<string, Layer.Layer<Provider, unknown, unknown>>>
+type Route<R extends Routes> = R[keyof R]
+
+/**
+ * One provider made of several: each request goes to the one that has the name of its `model.provider`, so that a run may
+ * change its model. A request for a name that is not there fails as `notFound`.
+ */
+export const route = <const R extends Routes>(
+  routes: R
+): Layer.Layer<Provider, Layer.Error<Route<R>>, Layer.Services<Route<R>>> =>
+  routeEntries(
+    Object.entries(routes) as ReadonlyArray<
+      readonly [string, Layer.Layer<Provider, Layer.Error<Route<R>>, Layer.Services<Route<R>>>]
+    >
+  )
+
+const routeEntries = <E, R>(
+  entries: ReadonlyArray<readonly [name: string, layer: Layer.Layer<Provider, E, R>]>
+): Layer.Layer<Provider, E, R> =>
+  Layer.effect(
+    Provider,
+    Effect.gen(function* () {
+      const providers = new Map<string, Provider["Service"]>()
+      for (const [name, layer] of entries) providers.set(name, Context.get(yield* Layer.build(layer), Provider))
+      return {
+        stream: (request) =>
+          providers.get(request.model.provider)?.stream(request) ??
+          Stream.fail(noRoute(request.model, providers.keys()))
+      }
+    })
+  )
+
+const noRoute = ({ id, provider }: Model, names: Iterable<string>): ProviderError =>
+  new ProviderError({
+    reason: "notFound",
+    message: `There is no provider "${provider}" for the model "${id}"; there is ${[...names].join(", ") || "none at all"}.`,
+    retryable: false
+  })

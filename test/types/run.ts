@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Loop from "../../src/Loop.ts"
-import { Provider } from "../../src/services/Provider.ts"
+import { Provider, route } from "../../src/services/Provider.ts"
 import type * as Tool from "../../src/Tool.ts"
 import { auditing, type Clockwork, fetch, Files, holds, model, Net, pure, read, type Same } from "./services.ts"
 
@@ -115,3 +115,13 @@ const layer = Layer.effect(
   Net.use(() => Effect.succeed({ stream: () => Stream.empty }))
 )
 holds<Same<typeof layer, Layer.Layer<Provider, never, Net>>>()
+
+// A route needs what its providers need, and fails with what they fail with.
+const failing: Layer.Layer<Provider, "no config", Files> = Layer.effect(
+  Provider,
+  Files.use(() => Effect.fail("no config"))
+)
+const routed = route({ a: layer, b: failing })
+holds<Same<typeof routed, Layer.Layer<Provider, "no config", Net | Files>>>()
+// @ts-expect-error a route is made of providers
+route({ a: Layer.succeed(Net, "") })
