@@ -94,7 +94,7 @@ export class Agent extends Context.Service<
     readonly abort: Effect.Effect<void>
     /** Waits until no run goes on and the listeners of its end are done. A listener must not wait for that. */
     readonly waitForIdle: Effect.Effect<void>
-    /** Clears transcript, queues and error. System prompt, model, thinking level and tools stay. */
+    /** Clears transcript, queues, error and usage. System prompt, model, thinking level and tools stay. */
     readonly reset: Effect.Effect<void, AgentBusy>
     readonly state: Effect.Effect<Snapshot>
     /** Adds a listener until the scope is closed. */
@@ -222,6 +222,7 @@ const snapshotOf = <R>(core: Core<R>): Snapshot => {
     streamingMessage: state.streamingMessage,
     pendingToolCalls: state.pendingToolCalls,
     errorMessage: state.errorMessage,
+    usage: state.usage,
     isStreaming: core.running !== undefined,
     isQueued: core.isQueued,
     ...settings,

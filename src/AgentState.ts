@@ -5,7 +5,7 @@
  * A state is a value: later events do not change it. What it costs to add a message does not depend on how many there are.
  */
 import type { AgentEvent } from "./AgentEvent.ts"
-import type { Message } from "./Message.ts"
+import { addUsage, emptyUsage, type Message, type Usage } from "./Message.ts"
 
 export interface AgentState {
   readonly messages: ReadonlyArray<Message>
@@ -15,41 +15,46 @@ export interface AgentState {
   readonly pendingToolCalls: ReadonlyArray<string>
   /** What the last turn that failed said; cleared when a run starts. */
   readonly errorMessage: string | undefined
+  /** What all runs have cost that have ended; a cost in dollars only if it is known for each. */
+  readonly usage: Usage
 }
 
 /** The state of an agent that has done nothing yet, on a transcript. */
 export const make = (messages: ReadonlyArray<Message> = []): AgentState =>
-  new State(Transcript.from(messages), undefined, [], undefined)
+  new State(Transcript.from(messages), undefined, [], undefined, emptyUsage)
 
 /** The same state with another transcript. */
 export const withMessages = (state: AgentState, messages: ReadonlyArray<Message>): AgentState =>
-  new State(Transcript.from(messages), state.streamingMessage, state.pendingToolCalls, state.errorMessage)
+  new State(Transcript.from(messages), state.streamingMessage, state.pendingToolCalls, state.errorMessage, state.usage)
 
 /** The state after an event. */
 export const reduce = (state: AgentState, event: AgentEvent): AgentState => {
-  const { pendingToolCalls, errorMessage } = state
+  const { streamingMessage, pendingToolCalls, errorMessage, usage } = state
   const messages = transcriptOf(state)
   switch (event.type) {
     case "agent_start":
-      return new State(messages, undefined, [], undefined)
+      return new State(messages, undefined, [], undefined, usage)
     case "message_start":
     case "message_update":
-      return new State(messages, event.message, pendingToolCalls, errorMessage)
+      return new State(messages, event.message, pendingToolCalls, errorMessage, usage)
     case "message_end":
-      return new State(messages.add(event.message), undefined, pendingToolCalls, errorMessage)
+      return new State(messages.add(event.message), undefined, pendingToolCalls, errorMessage, usage)
     case "retry":
-      return new State(messages, undefined, pendingToolCalls, errorMessage)
+      return new State(messages, undefined, pendingToolCalls, errorMessage, usage)
     case "tool_execution_start":
-      return new State(messages, state.streamingMessage, [...pendingToolCalls, event.toolCallId], errorMessage)
+      return new State(messages, streamingMessage, [...pendingToolCalls, event.toolCallId], errorMessage, usage)
     case "tool_execution_end":
       return new State(
         messages,
-        state.streamingMessage,
+        streamingMessage,
         pendingToolCalls.filter((id) => id !== event.toolCallId),
-        errorMessage
+        errorMessage,
+        usage
       )
     case "turn_end":
-      return new State(messages, undefined, pendingToolCalls, event.message.errorMessage ?? errorMessage)
+      return new State(messages, undefined, pendingToolCalls, event.message.errorMessage ?? errorMessage, usage)
+    case "agent_end":
+      return new State(messages, streamingMessage, pendingToolCalls, errorMessage, addUsage(usage, event.usage))
     default:
       return state
   }
@@ -64,19 +69,22 @@ class State implements AgentState {
   readonly streamingMessage: Message | undefined
   readonly pendingToolCalls: ReadonlyArray<string>
   readonly errorMessage: string | undefined
+  readonly usage: Usage
   readonly #transcript: Transcript
 
   constructor(
     transcript: Transcript,
     streamingMessage: Message | undefined,
     pendingToolCalls: ReadonlyArray<string>,
-    errorMessage: string | undefined
+    errorMessage: string | undefined,
+    usage: Usage
   ) {
     this.#transcript = transcript
     Object.defineProperty(this, "messages", State.#messages)
     this.streamingMessage = streamingMessage
     this.pendingToolCalls = pendingToolCalls
     this.errorMessage = errorMessage
+    this.usage = usage
   }
 
   get transcript(): Transcript {

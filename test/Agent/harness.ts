@@ -75,7 +75,7 @@ export const make = Effect.fnUntraced(function* (
         if (event.type === "agent_start") {
           recorded.push({ recorder: TraceChecker.recorder(), history: state.messages })
           runs.push(recorded.at(-1)!.recorder.events)
-          folded = AgentState.make(state.messages)
+          folded = { ...AgentState.make(state.messages), usage: state.usage }
         }
         events.push(event)
         recorded.at(-1)!.recorder.add(event)
@@ -105,11 +105,18 @@ const judge = (runs: ReadonlyArray<Run>, broken: ReadonlyArray<unknown>, isCut =
   })
 
 /** The part of a state that is a fold, as plain data. */
-export const stateOf = ({ messages, streamingMessage, pendingToolCalls, errorMessage }: AgentState.AgentState) => ({
+export const stateOf = ({
   messages,
   streamingMessage,
   pendingToolCalls,
-  errorMessage
+  errorMessage,
+  usage
+}: AgentState.AgentState) => ({
+  messages,
+  streamingMessage,
+  pendingToolCalls,
+  errorMessage,
+  usage
 })
 
 /** Lets everything happen that is due at this instant: no chain of fibers that wake each other is longer. */

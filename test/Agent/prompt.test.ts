@@ -102,6 +102,29 @@ describe("what comes of a prompt", () => {
     })
   )
 
+  it.effect("adds to the usage of the agent, until that is reset", () =>
+    Effect.gen(function* () {
+      const cost = { input: 1, output: 0, cacheRead: 0, cacheWrite: 0, total: 1 }
+      const usages = [{ ...tokensIn(3), cost }, { ...tokensIn(4), cost }, tokensIn(5)]
+      const { agent } = yield* make(usages.map((usage) => [say("ok"), { type: "done", reason: "stop", usage }]))
+      const totals: Array<unknown> = []
+      for (const _ of usages) {
+        yield* agent.prompt("go")
+        totals.push((yield* agent.state).usage)
+      }
+      // The cost of the third is not known, and so that of all three is not.
+      expect(totals).toEqual([
+        { ...tokensIn(3), cost },
+        { ...tokensIn(7), cost: { ...cost, input: 2, total: 2 } },
+        tokensIn(12)
+      ])
+      yield* agent.setMessages([])
+      expect((yield* agent.state).usage).toEqual(tokensIn(12))
+      yield* agent.reset
+      expect((yield* agent.state).usage).toEqual(tokensIn(0))
+    })
+  )
+
   it.effect("has the error of a run that failed, and what was streamed", () =>
     Effect.gen(function* () {
       const { agent } = yield* make([[say("part"), failing("too busy", true)]], { retry: false })

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Agent } from "../../src/Agent.ts"
 import type { ProviderRequest } from "../../src/services/Provider.ts"
-import { assistant, call, failing, pause, say, slow, tool, user } from "../support/make.ts"
+import { assistant, call, failing, pause, say, slow, tool, user, tokensIn } from "../support/make.ts"
 import { make, outline, pass, resultOf, start, stateOf, transcriptOf } from "./harness.ts"
 
 type Setter = (agent: Agent["Service"]) => Effect.Effect<unknown>
@@ -132,6 +132,7 @@ describe("reset", () => {
       const state = yield* agent.state
       expect(stateOf(state)).toEqual({
         messages: [],
+        usage: tokensIn(0),
         streamingMessage: undefined,
         pendingToolCalls: [],
         errorMessage: undefined

@@ -4,13 +4,14 @@
  *
  * Arguments of calls are passed on as text: whether they are whole and valid is for the loop to say.
  */
+import { constUndefined } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Usage } from "../../Message.ts"
 import type { ProviderEvent } from "../../services/Provider.ts"
 import { DeltaReader } from "./delta.ts"
 import { endingOf } from "./ending.ts"
-import { UsageCount } from "./usage.ts"
+import { type TokenCost, UsageCount } from "./usage.ts"
 import { textOf, type Wire, isWire, wireOf } from "./wire.ts"
 
 /**
@@ -41,7 +42,7 @@ export class ResponseEvents {
 
   private isActive = false
   private isStarted = false
-  private readonly tokens = new UsageCount()
+  private readonly tokens: UsageCount
   private readonly blocks = new Map<unknown, Block>()
   private blockCount = 0
   private hasCalls = false
@@ -51,6 +52,10 @@ export class ResponseEvents {
   /** The block that began last, and what reads its deltas. */
   private latest: Block | undefined
   private reader: DeltaReader | undefined
+
+  constructor(costOf: TokenCost = constUndefined) {
+    this.tokens = new UsageCount(costOf)
+  }
 
   /** What the response has cost so far, once the server has said anything of it. */
   get usage(): Usage | undefined {

@@ -12,6 +12,7 @@ import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { ProviderError, ProviderEvent, ProviderRequest } from "../../services/Provider.ts"
+import * as Prices from "../Prices.ts"
 import { keyFor } from "./access.ts"
 import * as Connection from "./connection.ts"
 import * as Errors from "./errors.ts"
@@ -30,7 +31,9 @@ const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Set
   const clock = yield* Clock.Clock
   const connection = yield* Connection.open
   const watch = yield* Idle.watch(settings.idleLimit, connection.abort)
-  const events = new ResponseEvents()
+  let costOf: Prices.CostOf | undefined
+  const priced = { provider: PRICE_LIST, model: request.model.id }
+  const events = new ResponseEvents((tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe()))
   let headers: Headers | undefined
   const circumstances = (): Errors.Circumstances => ({
     baseUrl: settings.baseUrl,
@@ -42,9 +45,10 @@ const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Set
   /** A wait that the watch has ended fails for no other reason. */
   const orIdle = (error: ProviderError) =>
     watch.isIdle() ? Errors.idle(settings.idleLimit / 1_000, circumstances()) : error
-  const response = yield* Connection.send(prepared, settings, apiKey, connection.signal, circumstances).pipe(
-    Effect.mapError(orIdle)
-  )
+  const sent = Connection.send(prepared, settings, apiKey, connection.signal, circumstances)
+  // The prices are read while the model makes the user wait.
+  const [response, prices] = yield* Effect.all([Effect.mapError(sent, orIdle), Prices.load], { concurrency: 2 })
+  costOf = prices
   headers = response.headers
   const type = response.headers.get("content-type") ?? ""
   if (/^(application\/json|text\/html)/i.test(type)) {
@@ -56,6 +60,9 @@ const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Set
   }
   return Stream.fromPull(Effect.succeed(pullOf(response, { connection, watch, events, circumstances, orIdle })))
 })
+
+/** Whose prices count: also where others serve the models, theirs are not in the lists. */
+const PRICE_LIST = "anthropic"
 
 /** Some servers give an error the status of a success. What else is no stream is an answer of somebody else. */
 const fromDocument = (type: string, text: string, circumstances: Errors.Circumstances): ProviderError => {

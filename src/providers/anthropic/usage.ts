@@ -3,25 +3,38 @@
  * far, in which what is not known is null. The API's own counts are disjoint.
  */
 import type { Usage } from "../../Message.ts"
+import type { Tokens } from "../Prices.ts"
+import { wireOf } from "./wire.ts"
+
+/** What tokens cost, as far as that is known. */
+export type TokenCost = (tokens: Tokens) => Usage["cost"]
 
 export class UsageCount {
+  private readonly costOf: TokenCost
   private input = 0
   private output = 0
   private cacheRead = 0
   private cacheWrite = 0
+  private cacheWrite1h = 0
+
+  constructor(costOf: TokenCost) {
+    this.costOf = costOf
+  }
 
   add(usage: unknown): void {
-    if (typeof usage !== "object" || usage === null) return
-    const counts = usage as Readonly<Record<string, unknown>>
+    const counts = wireOf(usage)
     this.input = later(this.input, counts["input_tokens"])
     this.output = later(this.output, counts["output_tokens"])
     this.cacheRead = later(this.cacheRead, counts["cache_read_input_tokens"])
     this.cacheWrite = later(this.cacheWrite, counts["cache_creation_input_tokens"])
+    this.cacheWrite1h = later(this.cacheWrite1h, wireOf(counts["cache_creation"])["ephemeral_1h_input_tokens"])
   }
 
   get sum(): Usage {
     const { input, output, cacheRead, cacheWrite } = this
-    return { input, output, cacheRead, cacheWrite, totalTokens: input + output + cacheRead + cacheWrite }
+    const tokens = { input, output, cacheRead, cacheWrite, totalTokens: input + output + cacheRead + cacheWrite }
+    const cost = this.costOf({ ...tokens, cacheWrite1h: this.cacheWrite1h })
+    return cost === undefined ? tokens : { ...tokens, cost }
   }
 }
 

@@ -2,8 +2,10 @@
 // SDK takes for good, or dies of in a way of its own, ends here as what it is.
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type { ServerResponse } from "node:http"
 import { tool } from "../../support/make.ts"
+import { of } from "../../support/play.ts"
 import { play, read } from "./play.ts"
 import { violationsOf } from "./rules.ts"
 import { type Answer, breaks, dribbles, fails, providerOf, replies, serve, stalls, streams } from "./server.ts"
@@ -43,7 +45,7 @@ describe("a response", () => {
           {
             type: "done",
             reason: "stop",
-            usage: { input: 10, output: 5, cacheRead: 0, cacheWrite: 0, totalTokens: 15 }
+            usage: expect.objectContaining({ input: 10, output: 5, cacheRead: 0, cacheWrite: 0, totalTokens: 15 })
           }
         ]
       ])
@@ -300,7 +302,38 @@ describe("a broken stream", () => {
       const usage = { input_tokens: 7, output_tokens: 1, cache_read_input_tokens: 100, cache_creation_input_tokens: 20 }
       const server = yield* serve(breaks(sse(wire.start(usage), ...wire.text(0, "par"))))
       const { error } = yield* read(yield* providerOf(server))
-      expect(error?.usage).toEqual({ input: 7, output: 1, cacheRead: 100, cacheWrite: 20, totalTokens: 128 })
+      expect(error?.usage).toMatchObject({ input: 7, output: 1, cacheRead: 100, cacheWrite: 20, totalTokens: 128 })
+      expect(error?.usage?.cost?.total).toBeCloseTo((7 * 3 + 1 * 15 + 100 * 0.3 + 20 * 3.75) / 1e6, 12)
+    })
+  )
+
+  it.live("knows the cost in dollars of what it has a price for, all attempts of a run counted", () =>
+    Effect.gen(function* () {
+      const usage = {
+        input_tokens: 1_000,
+        output_tokens: 0,
+        cache_creation_input_tokens: 100,
+        cache_creation: { ephemeral_5m_input_tokens: 60, ephemeral_1h_input_tokens: 40 }
+      }
+      const failed = breaks(sse(wire.start(usage), ...wire.text(0, "par")))
+      const done = streams(sse(wire.start(usage), wire.halt("end_turn", {}, { output_tokens: 200 }), wire.stop))
+      const input = (1_000 * 3 + 60 * 3.75 + 40 * 6) / 1e6
+      const retry = Schedule.spaced(0)
+      const known = yield* play(yield* providerOf(yield* serve(failed, done)), { retry })
+      const [end] = of(known, "agent_end")
+      expect(end?.usage).toMatchObject({ input: 2_000, output: 200, cacheWrite: 200, totalTokens: 2_400 })
+      expect(end?.usage.cost?.total).toBeCloseTo(2 * input + (200 * 15) / 1e6, 12)
+      const unknown = yield* play(yield* providerOf(yield* serve(failed, done)), {
+        retry,
+        model: { provider: "anthropic", id: "qwen3:8b" }
+      })
+      expect(of(unknown, "agent_end")[0]?.usage).toEqual({
+        input: 2_000,
+        output: 200,
+        cacheRead: 0,
+        cacheWrite: 200,
+        totalTokens: 2_400
+      })
     })
   )
 
