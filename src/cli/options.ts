@@ -12,6 +12,7 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ThinkingLevel } from "../services/Provider.ts"
+import { DEFAULT_MAX_RETRIES } from "../RetryPolicy.ts"
 import { UsageError } from "./failures.ts"
 import { providers } from "./providers.ts"
 
@@ -23,6 +24,11 @@ const readNames = (text: string): Option.Option<ReadonlyArray<string>> => {
 
 const readCount = (text: string): Option.Option<number> =>
   /^[1-9][0-9]{0,8}$/.test(text) ? Option.some(Number(text)) : Option.none()
+
+const readCountOrZero = (text: string): Option.Option<number> => (text === "0" ? Option.some(0) : readCount(text))
+
+const readSeconds = (text: string): Option.Option<number> =>
+  /^[0-9]{1,6}(\.[0-9]{1,3})?$/.test(text) ? Option.some(Number(text)) : Option.none()
 
 const parameters = {
   prompt: Argument.String("prompt").pipe(
@@ -38,12 +44,22 @@ const parameters = {
     Flag.withDefault(false)
   ),
   provider: Flag.Literals("provider", Object.keys(providers)).pipe(
-    Flag.withDescription("Who answers; offline, a stand-in for a model, unless given"),
+    Flag.withDescription("Who answers: anthropic where there is a key, else offline, a stand-in for a model"),
     Flag.optional
   ),
   model: Flag.String("model").pipe(
     Flag.withMetavar("id"),
     Flag.withDescription("The provider's name of the model"),
+    Flag.optional
+  ),
+  baseUrl: Flag.String("base-url").pipe(
+    Flag.withMetavar("url"),
+    Flag.withDescription("Where the Messages API is, without /v1; ANTHROPIC_BASE_URL, or Anthropic, unless given"),
+    Flag.optional
+  ),
+  apiKeyEnv: Flag.String("api-key-env").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription("The environment variable that has the API key; ANTHROPIC_API_KEY unless given"),
     Flag.optional
   ),
   thinking: Flag.Literals("thinking", ThinkingLevel.literals).pipe(
@@ -68,6 +84,26 @@ const parameters = {
     Flag.withDescription("The greatest number of responses; a run that needs more ends with exit code 3"),
     Flag.filterMap(readCount, () => "a whole number from 1"),
     Flag.optional
+  ),
+  retries: Flag.String("retries").pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription(
+      `How often a response that failed is asked for again; ${DEFAULT_MAX_RETRIES} unless given, 0 for never`
+    ),
+    Flag.filterMap(readCountOrZero, () => "a whole number from 0"),
+    Flag.optional
+  ),
+  idleTimeout: Flag.String("idle-timeout").pipe(
+    Flag.withMetavar("seconds"),
+    Flag.withDescription(
+      "How long a response may be silent before it fails; 300 unless given, 0 for as long as it likes"
+    ),
+    Flag.filterMap(readSeconds, () => "a number of seconds from 0"),
+    Flag.optional
+  ),
+  usage: Flag.Boolean("usage").pipe(
+    Flag.withDescription("At the end, the tokens that the run has used and what they cost, on standard error"),
+    Flag.withDefault(false)
   ),
   script: Flag.String("script").pipe(
     Flag.withMetavar("file"),

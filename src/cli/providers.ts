@@ -2,33 +2,82 @@
  * The providers that `--provider` names. A new one is a line in the table, with a module that is loaded only when it is
  * asked for.
  */
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import type { Provider } from "../services/Provider.ts"
 import { systemMessage, UsageError } from "./failures.ts"
+
+/** What a command line says of providers. */
+export interface Wanted {
+  readonly provider: Option.Option<string>
+  readonly script: Option.Option<string>
+  readonly baseUrl: Option.Option<string>
+  readonly apiKeyEnv: Option.Option<string>
+  readonly idleTimeout: Option.Option<number>
+}
+
+type Own = Exclude<keyof Wanted, "provider">
+
+const flags: Readonly<Record<Own, string>> = {
+  script: "--script",
+  baseUrl: "--base-url",
+  apiKeyEnv: "--api-key-env",
+  idleTimeout: "--idle-timeout"
+}
 
 export interface Entry {
   /** The model that is asked without `--model`. */
   readonly model: string
-  readonly layer: (
-    script: Option.Option<string>
-  ) => Effect.Effect<Layer.Layer<Provider>, UsageError, FileSystem.FileSystem>
+  /** The options that this provider takes, and no other. */
+  readonly takes: ReadonlyArray<Own>
+  readonly layer: (wanted: Wanted) => Effect.Effect<Layer.Layer<Provider>, UsageError, FileSystem.FileSystem>
 }
 
 export const providers: Readonly<Record<string, Entry>> = {
-  offline: { model: "offline", layer: () => offline },
-  scripted: { model: "scripted", layer: (script) => scripted(script) },
-  anthropic: { model: "claude-sonnet-5-5", layer: () => notYet("anthropic") }
+  offline: { model: "offline", takes: [], layer: () => offline },
+  scripted: { model: "scripted", takes: ["script"], layer: (wanted) => scripted(wanted) },
+  anthropic: {
+    model: "claude-sonnet-5-5",
+    takes: ["baseUrl", "apiKeyEnv", "idleTimeout"],
+    layer: (wanted) => anthropic(wanted)
+  }
 }
+
+/**
+ * The entry that the options ask for, with its name. A script asks for the provider that plays it; a key that is configured,
+ * or an option about whom to ask, for Anthropic's.
+ */
+export const choose = Effect.fnUntraced(function* (wanted: Wanted) {
+  const chosen = Option.isSome(wanted.provider) ? wanted.provider.value : yield* byDefault(wanted)
+  const entry = providers[chosen]
+  if (entry === undefined) return yield* new UsageError({ message: `There is no provider "${chosen}".` })
+  for (const [name, { takes }] of Object.entries(providers)) {
+    const stray = takes.find((option) => name !== chosen && wanted[option]._tag === "Some")
+    if (stray !== undefined) {
+      return yield* new UsageError({ message: `${flags[stray]} is for --provider ${name}, not for ${chosen}.` })
+    }
+  }
+  return { name: chosen, model: entry.model, layer: yield* entry.layer(wanted) }
+})
+
+const byDefault = Effect.fnUntraced(function* ({ script, baseUrl, apiKeyEnv }: Wanted) {
+  if (Option.isSome(script)) return "scripted"
+  if (Option.isSome(baseUrl) || Option.isSome(apiKeyEnv)) return "anthropic"
+  const { config } = yield* loadAnthropic
+  return (yield* configured(config)).apiKey === undefined ? "offline" : "anthropic"
+})
 
 const offline = Effect.map(
   Effect.promise(() => import("../providers/Offline.ts")),
   (Offline) => Offline.layer
 )
 
-const scripted = Effect.fnUntraced(function* (script: Option.Option<string>) {
+const scripted = Effect.fnUntraced(function* ({ script }: Wanted) {
   if (Option.isNone(script)) return yield* new UsageError({ message: "--provider scripted needs --script FILE." })
   const file = script.value
   const fs = yield* FileSystem.FileSystem
@@ -44,18 +93,38 @@ const scripted = Effect.fnUntraced(function* (script: Option.Option<string>) {
   return Scripted.layer(parsed)
 })
 
-const notYet = (name: string) =>
-  Effect.fail(
-    new UsageError({ message: `The provider ${name} is not there yet: use --provider offline, or --script FILE.` })
-  )
+// ---------------------------------------------------------------------------------------------------------------------
+// Anthropic
+// ---------------------------------------------------------------------------------------------------------------------
 
-/** The entry that the options ask for, with its name. A script asks for the provider that plays it. */
-export const choose = Effect.fnUntraced(function* (name: Option.Option<string>, script: Option.Option<string>) {
-  const chosen = Option.getOrElse(name, () => (Option.isSome(script) ? "scripted" : "offline"))
-  const entry = providers[chosen]
-  if (entry === undefined) return yield* new UsageError({ message: `There is no provider "${chosen}".` })
-  if (Option.isSome(script) && chosen !== "scripted") {
-    return yield* new UsageError({ message: `--script is played by --provider scripted, not by ${chosen}.` })
+const loadAnthropic = Effect.promise(() => import("../providers/Anthropic.ts"))
+
+const configured = <A>(config: Config.Config<A>) =>
+  Effect.mapError(config, ({ message }) => new UsageError({ message: `Cannot read the environment: ${message}` }))
+
+/** As the environment says, but for what the command line says. */
+const anthropic = Effect.fnUntraced(function* ({ apiKeyEnv, baseUrl, idleTimeout }: Wanted) {
+  const { config, layerWith } = yield* loadAnthropic
+  const options = yield* configured(config)
+  return layerWith({
+    ...options,
+    ...(Option.isSome(apiKeyEnv) && { apiKey: yield* keyIn(apiKeyEnv.value) }),
+    ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }),
+    ...(Option.isSome(idleTimeout) && { idleLimit: Duration.seconds(idleTimeout.value) })
+  })
+})
+
+/** What was given for a name may be the key itself, and so is not shown. */
+const keyIn = Effect.fnUntraced(function* (name: string) {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    return yield* new UsageError({
+      message:
+        "--api-key-env takes the name of an environment variable, such as ANTHROPIC_API_KEY, and not the key itself."
+    })
   }
-  return { name: chosen, model: entry.model, layer: yield* entry.layer(script) }
+  const key = yield* configured(Config.option(Config.Redacted(name)))
+  if (Option.isSome(key) && Redacted.value(key.value).trim() !== "") return key.value
+  return yield* new UsageError({
+    message: "The environment variable that --api-key-env names is not set: set it to the API key."
+  })
 })

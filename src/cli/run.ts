@@ -10,20 +10,22 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Loop from "../Loop.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Tools from "../tools/Tools.ts"
 import { WorkingDirectory } from "../tools/WorkingDirectory.ts"
 import { systemMessage, UsageError } from "./failures.ts"
 import * as Json from "./json.ts"
 import type { Options } from "./options.ts"
-import { print } from "./print.ts"
+import { type Format, print } from "./print.ts"
 import { readPrompt } from "./prompt.ts"
 import { choose } from "./providers.ts"
 import * as Text from "./text.ts"
+import { withUsage } from "./usage.ts"
 
 export const run = Effect.fnUntraced(function* (options: Options) {
   const cwd = yield* findFolder(options.cwd)
   const tools = yield* findTools(options.tools)
-  const provider = yield* choose(options.provider, options.script)
+  const provider = yield* choose(options)
   const prompt = yield* readPrompt(options.prompt)
   const events = Loop.run({
     prompts: [{ role: "user", content: [{ type: "text", text: prompt }], timestamp: yield* Clock.currentTimeMillis }],
@@ -31,12 +33,14 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     tools,
     model: { id: Option.getOrElse(options.model, () => provider.model), provider: provider.name },
     thinkingLevel: options.thinking,
-    maxTurns: Option.getOrUndefined(options.maxTurns)
+    maxTurns: Option.getOrUndefined(options.maxTurns),
+    retry: RetryPolicy.make({ maxRetries: Option.getOrUndefined(options.retries) })
   })
+  const printWith = <State>(format: Format<State>) => print(events, options.usage ? withUsage(format) : format)
   const printing =
     options.mode === "json"
-      ? print(events, Json.format({ fullUpdates: options.fullUpdates }))
-      : print(events, Text.format({ colours: yield* canColour }))
+      ? printWith(Json.format({ fullUpdates: options.fullUpdates }))
+      : printWith(Text.format({ colours: yield* canColour }))
   return yield* printing.pipe(Effect.provide(provider.layer), Effect.provideService(WorkingDirectory, cwd))
 })
 

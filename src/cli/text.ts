@@ -20,6 +20,8 @@ export const MAX_ERROR_LENGTH = 500
 export interface State {
   /** The output whose last line is not ended. */
   readonly open: Write["to"] | undefined
+  /** Something of the response that is being given was shown. */
+  readonly isShown: boolean
   /** By block, the first half of a character whose second half comes with the block's next delta. */
   readonly halves: ReadonlyMap<number, string>
   /** By id, the lines of the calls that are being executed. */
@@ -42,7 +44,7 @@ const CYAN = 36
 export const format = (options: { readonly colours: boolean }): Format<State> => {
   const paint: Paint = (colour, text) => (options.colours ? `\x1b[${colour}m${text}\x1b[0m` : text)
   return {
-    initial: { open: undefined, halves: new Map(), calls: new Map(), lastCall: undefined },
+    initial: { open: undefined, isShown: false, halves: new Map(), calls: new Map(), lastCall: undefined },
     step: (state, event) => step(state, event, paint)
   }
 }
@@ -54,13 +56,13 @@ const step = (state: State, event: AgentEvent, paint: Paint): Step => {
     case "message_update":
       return update(state, event.assistantMessageEvent, paint)
     case "message_end":
-      return note({ ...state, halves: new Map() }, describeEnd(event.message, paint))
+      return note({ ...state, isShown: false, halves: new Map() }, describeEnd(event.message, paint))
     case "tool_execution_start":
       return startCall(state, event, paint)
     case "tool_execution_end":
       return endCall(state, event, paint)
     case "retry":
-      return note({ ...state, halves: new Map() }, [describeRetry(event, paint)])
+      return note({ ...state, isShown: false, halves: new Map() }, [describeRetry(state, event, paint)])
     case "agent_end":
       return note(state, describeReason(event.reason, paint))
     default:
@@ -77,7 +79,7 @@ const answer = (state: State, text: string): Step => {
   if (text === "") return [state, []]
   const writes: ReadonlyArray<Write> = [{ to: "stdout", text }]
   return [
-    { ...state, open: text.endsWith("\n") ? undefined : "stdout", lastCall: undefined },
+    { ...state, isShown: true, open: text.endsWith("\n") ? undefined : "stdout", lastCall: undefined },
     state.open === "stderr" ? [{ to: "stderr", text: "\n" }, ...writes] : writes
   ]
 }
@@ -137,7 +139,7 @@ const think = (state: State, text: string, paint: Paint): Step => {
   const opening = state.open === "stderr" ? "" : "thinking: "
   const writes: ReadonlyArray<Write> = [{ to: "stderr", text: paint(DIM, opening + text) }]
   return [
-    { ...state, open: "stderr", lastCall: undefined },
+    { ...state, isShown: true, open: "stderr", lastCall: undefined },
     // The answer's line is not ended here: its next delta goes on where it stopped.
     state.open === "stdout" ? [{ to: "stderr", text: "\n" }, ...writes] : writes
   ]
@@ -157,12 +159,15 @@ const describeEnd = (message: Message, paint: Paint): ReadonlyArray<string> => {
   return lines
 }
 
-const describeRetry = ({ attempt, delayMs, errorMessage }: EventOf<"retry">, paint: Paint): string =>
-  paint(
-    YELLOW,
-    `↻ ${line(errorMessage, MAX_ERROR_LENGTH)} What was shown of this answer is discarded; ` +
-      `retry ${attempt} begins in ${delayMs / 1000} s.`
-  )
+const describeRetry = (
+  { isShown }: State,
+  { attempt, delayMs, errorMessage }: EventOf<"retry">,
+  paint: Paint
+): string => {
+  const retry = `Retry ${attempt} begins in ${Math.round(delayMs / 100) / 10} s`
+  const discarded = isShown ? "; what was shown of this answer is discarded" : ""
+  return paint(YELLOW, `↻ ${line(errorMessage, MAX_ERROR_LENGTH)} ${retry}${discarded}.`)
+}
 
 const describeReason = (reason: EndReason, paint: Paint): ReadonlyArray<string> => {
   switch (reason) {

@@ -90,7 +90,7 @@ const secret = (name: string) =>
  * The variables of the SDK: `ANTHROPIC_API_KEY` (or `ANTHROPIC_AUTH_TOKEN`), `ANTHROPIC_BASE_URL`,
  * `ANTHROPIC_CUSTOM_HEADERS` (lines of `name: value`) and, by commas, `ANTHROPIC_BETAS`.
  */
-const config: Config.Config<Options> = Config.map(
+export const config: Config.Config<Options> = Config.map(
   Config.all({
     apiKey: secret("ANTHROPIC_API_KEY"),
     authToken: secret("ANTHROPIC_AUTH_TOKEN"),

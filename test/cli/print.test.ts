@@ -87,7 +87,8 @@ describe("the run that is printed", () => {
         tools: coding,
         model: { id: "m7", provider: "scripted" },
         thinkingLevel: "high",
-        maxTurns: 5
+        maxTurns: 5,
+        retry: expect.anything()
       })
     })
   )

@@ -257,9 +257,22 @@ describe("what went wrong", () => {
     const events = [start(), text("Hel"), retry("Overloaded."), start(), text("Hello"), textEnd(), end()]
     expect(play(events)).toEqual({
       stdout: "Hel\nHello\n",
-      stderr: "↻ Overloaded. What was shown of this answer is discarded; retry 1 begins in 1.5 s.\n",
-      terminal: "Hel\n↻ Overloaded. What was shown of this answer is discarded; retry 1 begins in 1.5 s.\nHello\n"
+      stderr: "↻ Overloaded. Retry 1 begins in 1.5 s; what was shown of this answer is discarded.\n",
+      terminal: "Hel\n↻ Overloaded. Retry 1 begins in 1.5 s; what was shown of this answer is discarded.\nHello\n"
     })
+  })
+
+  it("a retry of what was not shown says nothing of that", () => {
+    const waits = "↻ Overloaded. Retry 1 begins in 1.5 s.\n"
+    expect(play([retry("Overloaded.")]).stderr).toBe(waits)
+    expect(play([start(), text(""), retry("Overloaded.")]).stderr).toBe(waits)
+    expect(play([start(), text("Hel"), end(), start(), retry("Overloaded.")]).stderr).toBe(waits)
+    expect(play([start(), text("Hel"), retry("x"), start(), retry("Overloaded.")]).stderr).toContain(waits)
+    expect(play([start(), thinking("hm"), retry("Overloaded.")]).stderr).toContain("discarded")
+  })
+
+  it("a delay is told to a tenth of a second", () => {
+    expect(play([{ ...retry("x"), delayMs: 1234.5 } as AgentEvent]).stderr).toContain("in 1.2 s")
   })
 
   it("half a character that was discarded does not reach the next answer", () => {

@@ -5,7 +5,7 @@ import { type Intent, on } from "./intent.ts"
 import { bullets, paragraphs } from "./quote.ts"
 import { say } from "./recipe.ts"
 
-const realModel = "A provider for a real model is not part of this version: README.md says how to write one."
+const realModel = "Set ANTHROPIC_API_KEY to ask a real model instead: README.md says how."
 
 /** What it is, what it can do, and how to have a real model instead. */
 export const introduction = (examples: ReadonlyArray<string>): string =>
