@@ -30,14 +30,28 @@ const readCountOrZero = (text: string): Option.Option<number> => (text === "0" ?
 const readSeconds = (text: string): Option.Option<number> =>
   /^[0-9]{1,6}(\.[0-9]{1,3})?$/.test(text) ? Option.some(Number(text)) : Option.none()
 
+/** What both commands take. */
+const shared = {
+  mode: Flag.Literals("mode", ["text", "json"]).pipe(
+    Flag.withDescription("text: the answer as it comes; json: every event of the run, or every model, one a line"),
+    Flag.withDefault("text" as const)
+  ),
+  baseUrl: Flag.String("base-url").pipe(
+    Flag.withMetavar("url"),
+    Flag.withDescription("Where the Messages API is, without /v1; ANTHROPIC_BASE_URL, or Anthropic, unless given"),
+    Flag.optional
+  ),
+  apiKeyEnv: Flag.String("api-key-env").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription("The environment variable that has the API key; ANTHROPIC_API_KEY unless given"),
+    Flag.optional
+  )
+}
+
 const parameters = {
   prompt: Argument.String("prompt").pipe(
     Argument.withDescription("What to do, in one or more words; - reads it from standard input"),
     Argument.variadic()
-  ),
-  mode: Flag.Literals("mode", ["text", "json"]).pipe(
-    Flag.withDescription("text: the answer as it comes; json: every event of the run, one a line"),
-    Flag.withDefault("text" as const)
   ),
   fullUpdates: Flag.Boolean("full-updates").pipe(
     Flag.withDescription("With --mode json: the message so far in each message_update, not only what was added"),
@@ -50,16 +64,6 @@ const parameters = {
   model: Flag.String("model").pipe(
     Flag.withMetavar("id"),
     Flag.withDescription("The provider's name of the model"),
-    Flag.optional
-  ),
-  baseUrl: Flag.String("base-url").pipe(
-    Flag.withMetavar("url"),
-    Flag.withDescription("Where the Messages API is, without /v1; ANTHROPIC_BASE_URL, or Anthropic, unless given"),
-    Flag.optional
-  ),
-  apiKeyEnv: Flag.String("api-key-env").pipe(
-    Flag.withMetavar("name"),
-    Flag.withDescription("The environment variable that has the API key; ANTHROPIC_API_KEY unless given"),
     Flag.optional
   ),
   thinking: Flag.Literals("thinking", ThinkingLevel.literals).pipe(
@@ -113,6 +117,7 @@ const parameters = {
 }
 
 const command = Command.make("effect-agent", parameters).pipe(
+  Command.withSharedFlags(shared),
   Command.withDescription(
     [
       "Answers a question, or does a piece of work, with the files of a folder.",
@@ -125,29 +130,45 @@ const command = Command.make("effect-agent", parameters).pipe(
   ),
   Command.withExamples([
     { command: 'effect-agent "what scripts does package.json define?"', description: "Ask about the current folder" },
-    { command: "git diff | effect-agent --mode json -", description: "Take the prompt from a pipe, give events" }
+    { command: "git diff | effect-agent --mode json -", description: "Take the prompt from a pipe, give events" },
+    { command: "effect-agent models", description: "List the models of --provider anthropic, and what they can do" }
   ])
 )
 
-export type Options = Command.Command.Config.Infer<typeof parameters>
+const models = Command.make("models").pipe(
+  Command.withDescription("Lists the models of --provider anthropic, and what they can do.")
+)
+
+export type ModelsOptions = Command.Command.Config.Infer<typeof shared>
+export type Options = Command.Command.Config.Infer<typeof parameters> & ModelsOptions
+
+/** What a command line asks for. */
+export type Request =
+  | { readonly _tag: "Run"; readonly options: Options }
+  | { readonly _tag: "Models"; readonly options: ModelsOptions }
 
 /** Reads a command line. None: help or the version was asked for, and shown. */
 export const parse = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
-  let options = Option.none<Options>()
-  const keep = Command.withHandler(command, (input) =>
+  let request = Option.none<Request>()
+  const keep = (asked: Request) =>
     Effect.sync(() => {
-      options = Option.some(input)
+      request = Option.some(asked)
     })
+  const reading = Command.withHandler(command, (options) => keep({ _tag: "Run", options })).pipe(
+    Command.withSubcommands([
+      Command.withHandler(models, () => Effect.flatMap(command, (options) => keep({ _tag: "Models", options })))
+    ])
   )
-  yield* Command.runWith(keep, { version, renderErrors: false })(args).pipe(
+  yield* Command.runWith(reading, { version, renderErrors: false })(args).pipe(
     Effect.mapError((error) => new UsageError({ message: describe(error) })),
     Effect.provideService(CliConfig.CliConfig, { builtIns: [GlobalFlag.Help, GlobalFlag.Version] }),
     Effect.provideService(CliOutput.Presenter, presenter)
   )
-  if (Option.isSome(options) && options.value.fullUpdates && options.value.mode !== "json") {
-    return yield* new UsageError({ message: "--full-updates is for --mode json." })
+  if (Option.isSome(request) && request.value._tag === "Run") {
+    const { fullUpdates, mode } = request.value.options
+    if (fullUpdates && mode !== "json") return yield* new UsageError({ message: "--full-updates is for --mode json." })
   }
-  return options
+  return request
 })
 
 /** Shows what was asked for; a mistake gets its sentence, and not the whole help. */
@@ -162,8 +183,11 @@ const describe = (error: CliError.CliError): string => {
       return error.errors.slice(0, 1).map(describe).join("")
     case "UnrecognizedOption": {
       const guess = error.suggestions.length === 0 ? "" : ` (did you mean ${error.suggestions.join(" or ")}?)`
-      return `There is no option ${error.option}${guess}; --help shows them all.`
+      const command = error.command?.includes("models") === true ? " of the command models" : ""
+      return `There is no option ${error.option}${command}${guess}; --help shows them all.`
     }
+    case "UnexpectedArgument":
+      return "The command models takes no words. Put quotes around a prompt that begins with it."
     case "InvalidValue":
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}.`

@@ -58,7 +58,8 @@ const fold = <State, R>(events: Stream.Stream<AgentEvent, never, R>, format: For
     return Effect.map(Stream.runForEachArray(events, printAll), () => reason)
   })
 
-const deliver = ({ text, to }: Write) =>
+/** Writes to an output, of which only standard output must be read. */
+export const deliver = ({ text, to }: Write) =>
   to === "stderr" ? say(text) : Effect.mapError(write({ text, to }), outputError)
 
 const outputError = (error: PlatformError.PlatformError) =>

@@ -15,10 +15,14 @@ import { sanitize } from "./sanitize.ts"
 
 export const program = (args: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const options = yield* parse(args, yield* version)
-    if (Option.isNone(options)) return 0
+    const request = yield* parse(args, yield* version)
+    if (Option.isNone(request)) return 0
+    if (request.value._tag === "Models") {
+      const { printModels } = yield* Effect.promise(() => import("./models.ts"))
+      return yield* printModels(request.value.options)
+    }
     const { run } = yield* Effect.promise(() => import("./run.ts"))
-    return exitCodes[yield* run(options.value)]
+    return exitCodes[yield* run(request.value.options)]
   }).pipe(Effect.catchCause(tell))
 
 /** Tells a person of a failure, if there is something to tell, and gives the exit code for it. */

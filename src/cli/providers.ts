@@ -102,16 +102,27 @@ const loadAnthropic = Effect.promise(() => import("../providers/Anthropic.ts"))
 const configured = <A>(config: Config.Config<A>) =>
   Effect.mapError(config, ({ message }) => new UsageError({ message: `Cannot read the environment: ${message}` }))
 
-/** As the environment says, but for what the command line says. */
-const anthropic = Effect.fnUntraced(function* ({ apiKeyEnv, baseUrl, idleTimeout }: Wanted) {
-  const { config, layerWith } = yield* loadAnthropic
-  const options = yield* configured(config)
+const anthropic = Effect.fnUntraced(function* (wanted: Wanted) {
+  const { layerWith } = yield* loadAnthropic
+  const options = yield* anthropicOptions(wanted)
+  const { idleTimeout } = wanted
   return layerWith({
     ...options,
-    ...(Option.isSome(apiKeyEnv) && { apiKey: yield* keyIn(apiKeyEnv.value) }),
-    ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }),
     ...(Option.isSome(idleTimeout) && { idleLimit: Duration.seconds(idleTimeout.value) })
   })
+})
+
+/** As the environment says, but for what the command line says. */
+export const anthropicOptions = Effect.fnUntraced(function* ({
+  apiKeyEnv,
+  baseUrl
+}: Pick<Wanted, "apiKeyEnv" | "baseUrl">) {
+  const { config } = yield* loadAnthropic
+  return {
+    ...(yield* configured(config)),
+    ...(Option.isSome(apiKeyEnv) && { apiKey: yield* keyIn(apiKeyEnv.value) }),
+    ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value })
+  }
 })
 
 /** What was given for a name may be the key itself, and so is not shown. */

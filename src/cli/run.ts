@@ -8,9 +8,11 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Record from "effect/Record"
 import * as Stdio from "effect/Stdio"
 import * as Loop from "../Loop.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
+import { Environment } from "../tools/Environment.ts"
 import * as Tools from "../tools/Tools.ts"
 import { WorkingDirectory } from "../tools/WorkingDirectory.ts"
 import { systemMessage, UsageError } from "./failures.ts"
@@ -41,7 +43,11 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     options.mode === "json"
       ? printWith(Json.format({ fullUpdates: options.fullUpdates }))
       : printWith(Text.format({ colours: yield* canColour }))
-  return yield* printing.pipe(Effect.provide(provider.layer), Effect.provideService(WorkingDirectory, cwd))
+  return yield* printing.pipe(
+    Effect.provide(provider.layer),
+    Effect.provideService(WorkingDirectory, cwd),
+    Effect.provideService(Environment, yield* withoutKey(options.apiKeyEnv))
+  )
 })
 
 const systemPrompt = (cwd: string) =>
@@ -74,6 +80,15 @@ const findTools = Effect.fnUntraced(function* (names: Option.Option<ReadonlyArra
   }
   return Tools.coding.filter((tool) => names.value.includes(tool.name))
 })
+
+/** The commands that tools run are not to have the key, whatever the name of its variable is. */
+const withoutKey = (apiKeyEnv: Option.Option<string>) =>
+  Effect.map(Environment, (environment) =>
+    Option.match(apiKeyEnv, {
+      onNone: () => environment,
+      onSome: (key) => Record.filter(environment, (_value, name) => name !== key)
+    })
+  )
 
 /** Colours are for people at a terminal who have not said that they want none. */
 const canColour = Effect.gen(function* () {

@@ -11,12 +11,12 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { Provider } from "../services/Provider.ts"
-import { lookup, type ModelInfo } from "./anthropic/models.ts"
+import { Provider, type ProviderError } from "../services/Provider.ts"
+import { type ListedModel, lookup, type ModelInfo } from "./anthropic/models.ts"
 import { BASE_URL, type Settings } from "./anthropic/settings.ts"
 import { FETCH_LIMIT, patientFetch } from "./anthropic/transport.ts"
 
-export type { ModelInfo } from "./anthropic/models.ts"
+export { type ListedModel, type ModelInfo, modelTable, TABLE_DATE } from "./anthropic/models.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Options
@@ -50,8 +50,16 @@ export const DEFAULT_IDLE_LIMIT = Duration.minutes(5)
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
 ): Effect.fn.Return<Provider["Service"], never, Scope.Scope> {
+  const settings = yield* settingsOf(options)
+  const load = Effect.promise(() => import("./anthropic/stream.ts"))
+  return {
+    stream: (request) => Stream.unwrap(Effect.map(load, ({ stream }) => stream(request, settings)))
+  }
+})
+
+const settingsOf = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Settings, never, Scope.Scope> {
   const idleLimit = Duration.toMillis(options.idleLimit ?? DEFAULT_IDLE_LIMIT)
-  const settings: Settings = {
+  return {
     apiKey: options.apiKey,
     baseUrl: options.baseUrl ?? BASE_URL,
     headers: options.headers ?? {},
@@ -60,15 +68,29 @@ export const make = Effect.fnUntraced(function* (
     maxTokens: options.maxTokens,
     idleLimit: Number.isFinite(idleLimit) ? idleLimit : 0,
     modelInfo: (id) => options.modelInfo?.(id) ?? lookup(id),
+    noticed: new Set(),
     fetch: idleLimit > 0 && idleLimit <= FETCH_LIMIT ? undefined : yield* patientFetch
-  }
-  const load = Effect.promise(() => import("./anthropic/stream.ts"))
-  return {
-    stream: (request) => Stream.unwrap(Effect.map(load, ({ stream }) => stream(request, settings)))
   }
 })
 
 export const layerWith = (options?: Options): Layer.Layer<Provider> => Layer.effect(Provider, make(options))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Models
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Asks the API which models it has, and what they can do. Where it cannot be asked, `modelTable` has what was known at
+ * `TABLE_DATE`.
+ */
+export const models = (options: Options = {}): Effect.Effect<ReadonlyArray<ListedModel>, ProviderError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const settings = yield* settingsOf(options)
+      const { list } = yield* Effect.promise(() => import("./anthropic/list.ts"))
+      return yield* list(settings)
+    })
+  )
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Config

@@ -70,6 +70,25 @@ describe("a real model", () => {
     })
   )
 
+  it.live("cannot read its own key by a command, whatever the name of its variable is", () =>
+    Effect.gen(function* () {
+      const call = wire.call(0, "bash", "toolu_1", JSON.stringify({ command: 'echo "<$PLAIN>"; printenv' }))
+      const server = yield* serve(
+        streams(sse(wire.start(), ...call, wire.halt("tool_use"), wire.stop)),
+        streams(says("ok"))
+      )
+      const { code, stdout, stderr } = yield* runMain(["--base-url", server.url, "--api-key-env", "PLAIN", "hi"], {
+        env: { PLAIN: KEY, ANTHROPIC_API_KEY: `${KEY}2`, OTHER: "shown" }
+      })
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "ok\n" })
+      expect(server.requests[1]!.headers.authorization).toBe(`Bearer ${KEY}`)
+      const told = JSON.stringify(server.requests[1]!.body)
+      expect(told).toContain("<>")
+      expect(told).toContain("OTHER=shown")
+      expect(told + stderr).not.toContain(KEY)
+    })
+  )
+
   it.live("is not asked without a key, or where another provider is chosen", () =>
     Effect.gen(function* () {
       const server = yield* serve()

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import { execFile } from "node:child_process"
 import { setGlobalDispatcher, getGlobalDispatcher, Agent } from "@effect/platform-node/Undici"
@@ -82,9 +83,15 @@ describe("the layer", () => {
       const server = yield* serve(streams(says("ok")), fails(401, "authentication_error", "no"))
       const provider = yield* providerOf(server)
       const model = { id: "claude-sonnet-4-5", provider: "anthropic" }
-      expect((yield* read(provider, { model })).error).toBeUndefined()
-      expect((yield* read(provider, { model })).error).toBeDefined()
+      const logged: Array<unknown> = []
+      const logger = Logger.make(({ logLevel, message }) => void logged.push([logLevel, message]))
+      const quietly = Effect.provide(Logger.layer([logger]))
+      expect((yield* quietly(read(provider, { model }))).error).toBeUndefined()
+      expect((yield* quietly(read(provider, { model }))).error).toBeDefined()
       expect(printed).toEqual([])
+      // It is said once, and where the application wants it.
+      const notice = "The model claude-sonnet-4-5 is deprecated; its last day is 2026-11-30. Choose a newer one."
+      expect(logged).toEqual([["Warn", [notice]]])
     })
   )
 

@@ -3,6 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import * as Agent from "../../src/Agent.ts"
@@ -92,6 +93,13 @@ holds<Same<Needs<typeof made>, Provider | Toolset | Clockwork | Scope.Scope>>()
 declare const key: Redacted.Redacted
 const keyed = Agent.layer({ model, resolveApiKey: () => Effect.as(Net, key) })
 holds<Same<LayerNeeds<typeof keyed>, Provider | Toolset | Net>>()
+
+const impatient = Agent.layer({ model, retry: false })
+holds<Same<LayerNeeds<typeof impatient>, Provider | Toolset>>()
+const retrying = Agent.layer({ model, retry: Schedule.while(Schedule.spaced(1), () => Effect.as(Net, true)) })
+holds<Same<LayerNeeds<typeof retrying>, Provider | Toolset | Net>>()
+// @ts-expect-error a retry policy is a Schedule, or false for none
+is<Agent.Options>({ model, retry: true })
 
 const audit = agent.prompt("go", { hooks: auditing })
 holds<Same<Needs<typeof audit>, Clockwork>>()

@@ -9,7 +9,7 @@ import { isAnthropic, type Settings } from "./settings.ts"
 
 /** The key of the run, else that of the provider, else none: other servers than Anthropic's may not need one. */
 export const keyFor = (
-  request: ProviderRequest,
+  request: Pick<ProviderRequest, "apiKey">,
   { apiKey, baseUrl, headers }: Settings
 ): Result.Result<Redacted.Redacted | undefined, ProviderError> => {
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {

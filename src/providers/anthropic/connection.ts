@@ -73,7 +73,7 @@ const namedIn = (headers: Settings["headers"]): ReadonlyArray<string> =>
  * would look for credentials in the user's files. `post` is the request without the deprecation notices that
  * `messages.create` prints.
  */
-const clientOf = ({ baseUrl, headers, fetch }: Settings, apiKey: Redacted.Redacted | undefined): Anthropic =>
+export const clientOf = ({ baseUrl, headers, fetch }: Settings, apiKey: Redacted.Redacted | undefined): Anthropic =>
   new Anthropic({
     apiKey: apiKey === undefined ? "none" : Redacted.value(apiKey),
     baseURL: baseUrl,

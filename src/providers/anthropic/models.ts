@@ -1,9 +1,12 @@
 /**
  * What the models of the Messages API can do, as far as requests depend on it.
  *
- * The table is of 30 November 2026, from Anthropic's pages on models, thinking, effort and preserved thinking. It serves
- * where nobody asked the API itself, whose list of models has the same facts (`max_tokens`, `thinking.types`, …).
+ * The table is from Anthropic's pages on models, thinking, effort and preserved thinking. It serves where nobody asked the
+ * API itself, whose list of models has the same facts (see list.ts).
  */
+
+/** Of which day the table is. */
+export const TABLE_DATE = "30 November 2026"
 
 export type Effort = "low" | "medium" | "high" | "xhigh" | "max"
 
@@ -78,6 +81,32 @@ const table: Readonly<Record<string, ModelInfo>> = {
   "claude-haiku-4-5": budgeted
 }
 
+/** Of which models Anthropic has announced the last day, by its SDK 1.14. */
+const retirements: Readonly<Record<string, string>> = {
+  "claude-mythos-preview": "2026-06-30",
+  "claude-sonnet-4-5": "2026-11-30",
+  "claude-opus-4-5": "2027-01-22"
+}
+
+/** A model that can be asked, as a list has it. */
+export interface ListedModel {
+  readonly id: string
+  /** Its name for people. */
+  readonly name?: string | undefined
+  /** Absent where neither the API nor the table knows the model. */
+  readonly info?: ModelInfo | undefined
+  /** The API's stage of it: `active`, `deprecated`, … */
+  readonly lifecycle?: string | undefined
+  /** Its last day, in the form of RFC 3339. */
+  readonly retiresAt?: string | undefined
+}
+
+/** The models of the table. */
+export const modelTable: ReadonlyArray<ListedModel> = Object.entries(table).map(([id, info]) => {
+  const retiresAt = retirements[id]
+  return { id, info, retiresAt, lifecycle: retiresAt === undefined ? undefined : "deprecated" }
+})
+
 /** Longer names first: `claude-opus-5-5` is not `claude-opus-5`. */
 const names = Object.keys(table).toSorted((left, right) => right.length - left.length)
 
@@ -104,11 +133,15 @@ const unknown: ModelInfo = {
 }
 
 /**
- * What a model can do, by its id. Dates, and the names that clouds and gateways put around it, are allowed for
+ * What the table has of a model, by its id. Dates, and the names that clouds and gateways put around it, are allowed for
  * (`claude-haiku-4-5-20251001`, `us.anthropic.claude-opus-4-6-v1:0`).
  */
-export const lookup = (id: string): ModelInfo => {
-  const name = names.find((name) => id.includes(name))
-  if (name !== undefined) return table[name]!
-  return id.includes("claude-") ? unknownClaude : unknown
-}
+export const inTable = (id: string): ModelInfo | undefined => table[nameIn(id)]
+
+/** The last day of a model that is to go. */
+export const retirementOf = (id: string): string | undefined => retirements[nameIn(id)]
+
+const nameIn = (id: string): string => names.find((name) => id.includes(name)) ?? ""
+
+/** What a model can do, or what can be relied on where that is not known. */
+export const lookup = (id: string): ModelInfo => inTable(id) ?? (id.includes("claude-") ? unknownClaude : unknown)

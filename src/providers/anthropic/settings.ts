@@ -16,6 +16,8 @@ export interface Settings {
   /** How long a response may be silent, in milliseconds; 0 for ever. */
   readonly idleLimit: number
   readonly modelInfo: (id: string) => ModelInfo
+  /** The models whose deprecation was told of. */
+  readonly noticed: Set<string>
   /** Sends requests where Node's own `fetch` does not do. */
   readonly fetch: typeof fetch | undefined
 }

@@ -15,6 +15,7 @@ import type { ProviderError, ProviderEvent, ProviderRequest } from "../../servic
 import * as Prices from "../Prices.ts"
 import { keyFor } from "./access.ts"
 import * as Connection from "./connection.ts"
+import { notice } from "./deprecation.ts"
 import * as Errors from "./errors.ts"
 import { excerpt, ResponseEvents } from "./events.ts"
 import * as Idle from "./idle.ts"
@@ -28,6 +29,7 @@ export const stream = (request: ProviderRequest, settings: Settings): Stream.Str
 const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Settings) {
   const apiKey = yield* Effect.fromResult(keyFor(request, settings))
   const prepared = yield* Effect.fromResult(prepare(request, settings))
+  yield* notice(request.model.id, settings.noticed)
   const clock = yield* Clock.Clock
   const connection = yield* Connection.open
   const watch = yield* Idle.watch(settings.idleLimit, connection.abort)

@@ -113,6 +113,7 @@ const settings: Settings = {
   maxTokens: undefined,
   idleLimit: 0,
   modelInfo: lookup,
+  noticed: new Set<string>(),
   fetch: undefined
 }
 

@@ -20,6 +20,7 @@ const settings: Settings = {
   maxTokens: undefined,
   idleLimit: 0,
   modelInfo: lookup,
+  noticed: new Set<string>(),
   fetch: undefined
 }
 

@@ -1,0 +1,116 @@
+/**
+ * The models that the API itself lists, with what they can do. What it does not say of a model is as in the table; what
+ * neither of them says is not known.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { ProviderError } from "../../services/Provider.ts"
+import { keyFor } from "./access.ts"
+import { clientOf } from "./connection.ts"
+import { fromSdk } from "./errors.ts"
+import { type Effort, inTable, type ListedModel, lookup, type ModelInfo } from "./models.ts"
+import type { Settings } from "./settings.ts"
+import { textOf, type Wire, wireOf } from "./wire.ts"
+
+/** Asks for the list, page by page. */
+export const list = Effect.fnUntraced(function* (
+  settings: Settings
+): Effect.fn.Return<ReadonlyArray<ListedModel>, ProviderError> {
+  const apiKey = yield* Effect.fromResult(keyFor({ apiKey: undefined }, settings))
+  const client = clientOf(settings, apiKey)
+  const clock = yield* Clock.Clock
+  const { baseUrl } = settings
+  const page = (after: string | undefined) =>
+    Effect.tryPromise({
+      try: (signal) =>
+        client.get<unknown>("/v1/models", {
+          query: { limit: PAGE, ...(after && { after_id: after }) },
+          signal
+        }),
+      catch: (error) => fromSdk(error, { baseUrl, now: clock.currentTimeMillisUnsafe(), apiKey })
+    }).pipe(Effect.timeoutOrElse({ duration: TIMEOUT, orElse: () => Effect.fail(tooLate(baseUrl)) }))
+  const models: Array<ListedModel> = []
+  let after: string | undefined
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const { data, has_more: hasMore, last_id: last } = wireOf(yield* page(after))
+    if (!Array.isArray(data)) return yield* noList(baseUrl)
+    models.push(
+      ...data
+        .map(wireOf)
+        .map(listed)
+        .filter(({ id }) => id !== "")
+    )
+    after = textOf(last)
+    if (hasMore !== true || after === "") break
+  }
+  return models
+})
+
+/** As many as a page can have. */
+const PAGE = 1_000
+const MAX_PAGES = 20
+const TIMEOUT = Duration.seconds(10)
+
+const tooLate = (baseUrl: string) =>
+  new ProviderError({
+    reason: "network",
+    message: `There was no list of models from ${baseUrl} for ${Duration.toSeconds(TIMEOUT)} seconds. Check the network.`,
+    retryable: true
+  })
+
+const noList = (baseUrl: string) =>
+  new ProviderError({
+    reason: "notFound",
+    message: `${baseUrl} has no list of models. Check the base URL.`,
+    retryable: false
+  })
+
+const listed = (model: Wire): ListedModel => {
+  const id = textOf(model["id"])
+  return {
+    id,
+    name: textOf(model["display_name"]) || undefined,
+    info: infoOf(id, model),
+    lifecycle: textOf(model["lifecycle"]) || undefined,
+    retiresAt: textOf(model["retires_at"]) || undefined
+  }
+}
+
+const infoOf = (id: string, model: Wire): ModelInfo | undefined => {
+  const capabilities = wireOf(model["capabilities"])
+  const [contextWindow, maxTokens] = [countOf(model["max_input_tokens"]), countOf(model["max_tokens"])]
+  const isTold = contextWindow !== undefined || maxTokens !== undefined || Object.keys(capabilities).length > 0
+  const known = inTable(id)
+  if (!isTold) return known
+  const info = known ?? lookup(id)
+  return {
+    ...info,
+    contextWindow: contextWindow ?? info.contextWindow,
+    maxTokens: maxTokens ?? info.maxTokens,
+    images: supports(capabilities["image_input"]) ?? info.images,
+    ...thinkingOf(wireOf(capabilities["thinking"])),
+    efforts: effortsOf(capabilities["effort"]) ?? info.efforts
+  }
+}
+
+const thinkingOf = (thinking: Wire): Partial<Pick<ModelInfo, "thinking" | "thinkingOff">> => {
+  const canThink = supports(thinking)
+  if (canThink === undefined) return {}
+  const accepts = (type: string) => supports(wireOf(thinking["types"])[type]) === true
+  const off = accepts("disabled") ? "disabled" : accepts("between_tools") ? "between_tools" : undefined
+  if (!canThink) return { thinking: "none", thinkingOff: off ?? "omit" }
+  return { thinking: accepts("adaptive") ? "adaptive" : "budget", thinkingOff: off ?? "never" }
+}
+
+const efforts: ReadonlyArray<Effort> = ["low", "medium", "high", "xhigh", "max"]
+
+const effortsOf = (effort: unknown): ReadonlyArray<Effort> | undefined =>
+  supports(effort) === undefined ? undefined : efforts.filter((level) => supports(wireOf(effort)[level]))
+
+const supports = (capability: unknown): boolean | undefined => {
+  const { supported } = wireOf(capability)
+  return typeof supported === "boolean" ? supported : undefined
+}
+
+const countOf = (value: unknown): number | undefined => (typeof value === "number" && value > 0 ? value : undefined)
