@@ -18,7 +18,7 @@ export const withUsage = <State>({ initial, step }: Format<State>): Format<State
 
 /** `1,234 tokens in, 56 out, 7,890 read from the cache, 0 written to it: $0.0123` */
 export const describe = ({ input, output, cacheRead, cacheWrite, totalTokens, cost }: Usage): string => {
-  if (totalTokens === 0) return "No tokens were used."
+  if (totalTokens === 0) return "No tokens were counted."
   const [read, written] = [count(cacheRead), count(cacheWrite)]
   const tokens = `${count(input)} tokens in, ${count(output)} out, ${read} read from the cache, ${written} written to it`
   return `${tokens}: ${cost === undefined ? "the cost is not known" : dollars(cost.total)}`

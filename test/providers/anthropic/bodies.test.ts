@@ -123,7 +123,7 @@ const conversation = Effect.fnUntraced(function* (seed: number) {
     yield* runOf(provider, {
       prompts: random.one([[user(`${run}`)], [user(`${run}`)], [{ role: "user", content: [png], timestamp: 0 }], []]),
       messages,
-      model: { id: random.chance(0.7) ? id : "claude-opus-4-5", provider: "anthropic" },
+      model: { id: random.chance(0.7) ? id : "claude-haiku-4-5", provider: "anthropic" },
       thinkingLevel: random.one(["off", "low", "low", "xhigh"]),
       tools: random.chance(0.8) ? tools : undefined,
       systemPrompt: random.one(["Be \ud800.", " ", undefined]),
