@@ -9,10 +9,11 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ThinkingLevel } from "../services/Provider.ts"
-import { DEFAULT_MAX_RETRIES } from "../RetryPolicy.ts"
+import { DEFAULT_MAX_ELAPSED, DEFAULT_MAX_RETRIES } from "../RetryPolicy.ts"
 import { UsageError } from "./failures.ts"
 import { providers } from "./providers.ts"
 
@@ -92,7 +93,7 @@ const parameters = {
   retries: Flag.String("retries").pipe(
     Flag.withMetavar("number"),
     Flag.withDescription(
-      `How often a response that failed is asked for again; ${DEFAULT_MAX_RETRIES} unless given, 0 for never`
+      `How often a response that failed is asked for again, within ${Duration.toMinutes(DEFAULT_MAX_ELAPSED)} minutes; ${DEFAULT_MAX_RETRIES} unless given, 0 for never`
     ),
     Flag.filterMap(readCountOrZero, () => "a whole number from 0"),
     Flag.optional
