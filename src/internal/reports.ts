@@ -39,9 +39,6 @@ export class Reports<A> {
     for (const barrier of barriers) barrier.pass()
     if (this.pending.length > 0) return resume(Effect.void)
     this.wake = () => resume(Effect.void)
-    return Effect.sync(() => {
-      this.wake = undefined
-    })
   })
 
   takeAll(): ReadonlyArray<A> {

@@ -49,6 +49,7 @@ describe("delivery", () => {
         stream(function* (run) {
           run.outbox.push("a", "b")
           yield* wait(Effect.void)
+          assert.strictEqual(run.outbox.length, 0)
           yield* wait(Effect.void)
           run.outbox.push("c")
         }),
@@ -225,6 +226,24 @@ describe("abort", () => {
       yield* TestClock.adjust("5 seconds")
       yield* Fiber.join(interrupting)
       assert.deepStrictEqual(seen, ["aborted", "end"])
+    })
+  )
+
+  it.effect("after the grace period no wait begins, with or without events before it", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const reading = yield* readToEnd(function* (run) {
+        yield* wait(deaf)
+        yield* cleanup(deaf)
+        yield* cleanup(deaf)
+        run.outbox.push("a")
+        yield* cleanup(deaf)
+        run.outbox.push("end")
+      }, seen).pipe(Effect.forkChild({ startImmediately: true }))
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(reading), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.join(interrupting)
+      assert.deepStrictEqual(seen, ["a", "end"])
     })
   )
 
@@ -483,6 +502,7 @@ describe("a driver that feeds listeners", () => {
       const ended = yield* Deferred.make<void>()
       const driver: Driver<string, never> = new Driver({
         program: function* (run) {
+          yield* cleanup(Scope.addFinalizer(run.scope, deaf))
           run.outbox.push("slow")
           const exit = yield* wait(Effect.sync(() => seen.push("this wait does not begin")))
           run.outbox.push(wasAborted(run, exit) ? "aborted" : "not aborted")

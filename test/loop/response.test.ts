@@ -36,6 +36,33 @@ describe("folding", () => {
     })
   )
 
+  for (const size of [1, 1023, 1024, 1025, 3000]) {
+    it.effect(`every event of arrays of ${size}, in order`, () =>
+      Effect.gen(function* () {
+        const deltas = Array.from({ length: 4000 }, (_, index): ProviderEvent => ({
+          type: "text_delta",
+          contentIndex: 0,
+          delta: `${index} `
+        }))
+        const events: ReadonlyArray<ProviderEvent> = [
+          { type: "start" },
+          { type: "text_start", contentIndex: 0 },
+          ...deltas,
+          { type: "text_end", contentIndex: 0 },
+          { type: "done", reason: "stop" }
+        ]
+        const arrays = Array.from({ length: Math.ceil(events.length / size) }, (_, index) =>
+          Stream.fromIterable(events.slice(index * size, (index + 1) * size), { chunkSize: size })
+        )
+        const source = provider(() => Stream.flatten(Stream.fromIterable(arrays)))
+        const { responses } = yield* play(source)
+        expect(responses[0]?.content).toEqual([
+          { type: "text", text: Array.from({ length: 4000 }, (_, index) => `${index} `).join("") }
+        ])
+      })
+    )
+  }
+
   it.effect("blocks may interleave", () =>
     Effect.gen(function* () {
       const trace = yield* play(
