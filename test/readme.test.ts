@@ -3,14 +3,21 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 
-it.live("the programs in the README are the examples that CI runs", () =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const readme = yield* fs.readFileString("README.md")
-    const blocks = [...readme.matchAll(/<!-- (examples\/\S+) -->\n\n```ts\n(.*?)```/gs)]
-    for (const [, path, code] of blocks) assert.strictEqual(code, yield* fs.readFileString(path!), path)
-    const sketches = [...readme.matchAll(/(?<!-->\n\n)```ts\n/g)]
-    assert.isAbove(blocks.length, 3)
-    assert.strictEqual(sketches.length, 1, "every program in the README is an example, but for one sketch")
-  }).pipe(Effect.provide(NodeServices.layer))
-)
+const pages = [
+  { page: "README.md", programs: 5, sketches: 1 },
+  { page: "docs/testing.md", programs: 9, sketches: 0 }
+]
+
+for (const { page, programs, sketches } of pages) {
+  it.live(`the programs in ${page} are the examples that CI runs`, () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const text = yield* fs.readFileString(page)
+      const blocks = [...text.matchAll(/<!-- (examples\/\S+) -->\n\n```ts\n(.*?)```/gs)]
+      for (const [, path, code] of blocks) assert.strictEqual(code, yield* fs.readFileString(path!), path)
+      assert.isAtLeast(blocks.length, programs)
+      const others = text.match(/(?<!-->\n\n)```ts\n/g) ?? []
+      assert.strictEqual(others.length, sketches, "every program is an example, but for the sketches")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+}

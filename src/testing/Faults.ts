@@ -3,6 +3,7 @@
  * aborts, leaves, dies, has enough, or takes its time. Each repetition is a world too, and is held to the same promises.
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as Invariant from "./Invariant.ts"
 import { type Recording, show as showLog } from "./Recording.ts"
 import type * as Tool from "../Tool.ts"
@@ -49,6 +50,15 @@ export const everywhere = Effect.fnUntraced(function* <const Tools extends Reado
     failures: reports.flatMap(({ failures }) => failures)
   } satisfies Report
 })
+
+/** Promises were broken. `message` says which, in which world, and what happened in it. */
+export class PromiseBroken extends Schema.TaggedError<PromiseBroken>()("PromiseBroken", { message: Schema.String }) {}
+
+/** Fails where a report has failures: what a test asks for. It shows the first of them. */
+export const verify = <E, R>(report: Effect.Effect<Report, E, R>): Effect.Effect<Report, E | PromiseBroken, R> =>
+  Effect.tap(report, ({ failures: [first] }) =>
+    first === undefined ? Effect.void : Effect.fail(new PromiseBroken({ message: show(first) }))
+  )
 
 const report = (recording: Recording, invariants: Options["invariants"]): Report => {
   const [first, ...more] = Invariant.broken(recording, invariants)

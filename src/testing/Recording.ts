@@ -84,8 +84,16 @@ export interface Alive {
   readonly activities: ReadonlyArray<number>
 }
 
+/** A tool of the run, the world's own or a real one. */
+export interface ToolOfRun {
+  readonly name: string
+  readonly isSequential: boolean
+  readonly isExclusive: boolean
+}
+
 export interface Recording {
   readonly world: World
+  readonly tools: ReadonlyArray<ToolOfRun>
   readonly log: ReadonlyArray<Entry>
   readonly events: ReadonlyArray<Received>
   readonly requests: ReadonlyArray<Request>

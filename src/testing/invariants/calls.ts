@@ -17,13 +17,13 @@ interface Batch {
 }
 
 const batchesOf = (recording: Recording): ReadonlyArray<Batch> => {
-  const { tools = [], limits } = recording.world
+  const { tools, world } = recording
   const executed = activitiesOf(recording, "tool")
   return eventsOf(recording, "message_end").map(({ event: { message } }) => {
     const asked = message.role === "assistant" ? callsIn(message) : []
-    const isSequential = tools.some((tool) => tool.sequential === true && asked.some(({ name }) => name === tool.name))
+    const isSequential = tools.some((tool) => tool.isSequential && asked.some(({ name }) => name === tool.name))
     return {
-      isSequential: isSequential || limits?.toolExecution === "sequential",
+      isSequential: isSequential || world.limits?.toolExecution === "sequential",
       calls: executed.filter(({ callId }) => asked.some(({ id }) => id === callId))
     }
   })
@@ -36,6 +36,9 @@ const overlaps = (calls: ReadonlyArray<Activity>, { id, began }: Activity): numb
 
 const resourceOf = ({ world }: Recording, { name }: Activity): string | undefined =>
   world.tools?.find((tool) => tool.name === name)?.exclusive?.resource
+
+const isExclusive = ({ tools }: Recording, name: string): boolean =>
+  tools.some((tool) => tool.isExclusive && tool.name === name)
 
 export const callsKeepTheirTurn: Invariant = {
   name: "callsKeepTheirTurn",
@@ -61,7 +64,7 @@ export const callsRunSideBySide: Invariant = {
     recording.world.limits?.concurrency !== undefined
       ? undefined
       : firstOf(batchesOf(recording), ({ calls, isSequential }) => {
-          const free = calls.filter((call) => resourceOf(recording, call) === undefined)
+          const free = calls.filter(({ name }) => !isExclusive(recording, name))
           const late = free.find(({ began }) => began.at !== free[0]!.began.at)
           return late && !isSequential && `${say(late)} starts late, ${place(late.began)}`
         })

@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Scripted from "../../providers/Scripted.ts"
+import type * as Tool from "../../Tool.ts"
 
 const ms = Schema.Literals([0, 1, 1, 5, 5, 20, 20, 300, 6000])
 const shortMs = Schema.Literals([0, 1, 5, 20])
@@ -51,19 +52,32 @@ const pauses = [
 const toolName = Schema.Literals(["a", "a", "b", "b", "c", "nobody"])
 const contentIndex = int(0, 2)
 
-const Call = Schema.Struct({
-  type: Schema.tag("toolCall"),
-  id: Schema.Literals(["1", "2", "3", "4"]),
-  name: toolName,
-  arguments: Schema.Struct({ n: Schema.optionalKey(Schema.Literals([1, 2, "3"])) }),
-  chunk: Schema.optionalKey(int(1, 4))
-})
-const BrokenCall = Schema.Struct({
-  type: Schema.tag("toolCall"),
-  id: Schema.Literals(["1", "5"]),
-  name: toolName,
-  rawArguments: Schema.Literals(["", "{", "[1,", '{"n": 1}', '{"n": "x"}', "nonsense"])
-})
+const callOf = (name: Schema.Top, args: Schema.Top) =>
+  Schema.Struct({
+    type: Schema.tag("toolCall"),
+    id: Schema.Literals(["1", "2", "3", "4"]),
+    name,
+    arguments: args,
+    chunk: Schema.optionalKey(int(1, 4))
+  })
+const brokenCallOf = (name: Schema.Top) =>
+  Schema.Struct({
+    type: Schema.tag("toolCall"),
+    id: Schema.Literals(["1", "5"]),
+    name,
+    rawArguments: Schema.Literals(["", "{", "[1,", '{"n": 1}', '{"n": "x"}', "nonsense"])
+  })
+
+const playedCall = callOf(toolName, Schema.Struct({ n: Schema.optionalKey(Schema.Literals([1, 2, "3"])) }))
+
+/** Calls of real tools, with arguments that they accept, and now and then with some that fit nothing. */
+const realCall = (tools: ReadonlyArray<Tool.Any>) =>
+  Schema.Union(
+    tools.flatMap(({ name, schema }) => [
+      ...times(5, callOf(Schema.Literal(name), Schema.toEncoded(schema))),
+      callOf(Schema.Literal(name), Schema.Union([Schema.Null, Schema.Literals([7, "x"]), Schema.Struct({})]))
+    ])
+  )
 const Text = Schema.Struct({ type: Schema.tag("text"), text: words, chunk: Schema.optionalKey(int(1, 4)) })
 const Thinking = Schema.Struct({ type: Schema.tag("thinking"), text: words, chunk: Schema.optionalKey(int(1, 4)) })
 const Fail = Schema.Struct({
@@ -82,17 +96,18 @@ const Nonsense = Schema.Union([
   Schema.Struct({ type: Schema.tag("text_end"), contentIndex })
 ])
 
-const turnStep = Schema.Union([
-  ...times(30, Call),
-  ...times(12, Text),
-  ...times(4, Thinking),
-  ...times(14, Wait),
-  BrokenCall,
-  ...times(4, Fail),
-  Deaf,
-  Finalizer,
-  Schema.Union([Done, Die, Endless, Scripted.Cut, Nonsense])
-])
+const turnStep = (call: Schema.Top, name: Schema.Top) =>
+  Schema.Union([
+    ...times(30, call),
+    ...times(12, Text),
+    ...times(4, Thinking),
+    ...times(14, Wait),
+    brokenCallOf(name),
+    ...times(4, Fail),
+    Deaf,
+    Finalizer,
+    Schema.Union([Done, Die, Endless, Scripted.Cut, Nonsense])
+  ])
 
 const callStep = Schema.Union([
   ...pauses,
@@ -202,39 +217,51 @@ const history = exactly([
   { role: "toolResult", toolCallId: "1", toolName: "a", content: [], isError: false, timestamp: 0 }
 ])
 
-const turn = Schema.Union([
-  ...times(2, some(4, turnStep)),
-  /** Calls side by side. */
-  Schema.Array(Call).check(Schema.isBetweenLength(2, 3))
-])
+const turnOf = (call: Schema.Top, name: Schema.Top) =>
+  Schema.Union([
+    ...times(2, some(4, turnStep(call, name))),
+    /** Calls side by side. */
+    Schema.Array(call).check(Schema.isBetweenLength(2, 3))
+  ])
 
-export const Generated = Schema.Struct({
-  seed: Schema.optionalKey(int(0, 1_000_000)),
-  messages: Schema.optionalKey(history),
-  prompts: Schema.optionalKey(upTo(2, words)),
-  /** The last answer of most worlds asks for nothing. */
-  turns: Schema.Union([
-    ...times(8, Schema.Tuple([turn, turn, Schema.Tuple([Text])])),
-    ...times(2, Schema.Tuple([turn, turn, turn, Schema.Tuple([Text])])),
-    some(2, turn)
-  ]),
-  arrays: Schema.optionalKey(int(1, 3)),
-  tools: Schema.Union([...times(9, Schema.Tuple([tool("a"), tool("b"), tool("c")])), Schema.Tuple([])]),
-  hooks: Schema.Union([Hooks, Hooks, Retrying]),
-  queues: Schema.optionalKey(Schema.Struct({ steering: queue, followUp: queue })),
-  limits: Schema.optionalKey(
-    Schema.Struct({
-      maxTurns: Schema.optionalKey(int(1, 3)),
-      concurrency: Schema.optionalKey(int(1, 3)),
-      toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
-      gracePeriodMs: Schema.optionalKey(Schema.Literals([0, 10, 100, 1000, 5000]))
-    })
-  ),
-  consumer: Schema.optionalKey(
-    Schema.Struct({
-      slowMs: Schema.optionalKey(shortMs),
-      pauses: Schema.optionalKey(upTo(2, Schema.Struct({ event, ms }))),
-      acts: Schema.optionalKey(upTo(1, Act))
-    })
-  )
-})
+const worldsOf = (turn: Schema.Top, tools: Schema.Top) =>
+  Schema.Struct({
+    seed: Schema.optionalKey(int(0, 1_000_000)),
+    messages: Schema.optionalKey(history),
+    prompts: Schema.optionalKey(upTo(2, words)),
+    /** The last answer of most worlds asks for nothing. */
+    turns: Schema.Union([
+      ...times(8, Schema.Tuple([turn, turn, Schema.Tuple([Text])])),
+      ...times(2, Schema.Tuple([turn, turn, turn, Schema.Tuple([Text])])),
+      some(2, turn)
+    ]),
+    arrays: Schema.optionalKey(int(1, 3)),
+    tools,
+    hooks: Schema.Union([Hooks, Hooks, Retrying]),
+    queues: Schema.optionalKey(Schema.Struct({ steering: queue, followUp: queue })),
+    limits: Schema.optionalKey(
+      Schema.Struct({
+        maxTurns: Schema.optionalKey(int(1, 3)),
+        concurrency: Schema.optionalKey(int(1, 3)),
+        toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
+        gracePeriodMs: Schema.optionalKey(Schema.Literals([0, 10, 100, 1000, 5000]))
+      })
+    ),
+    consumer: Schema.optionalKey(
+      Schema.Struct({
+        slowMs: Schema.optionalKey(shortMs),
+        pauses: Schema.optionalKey(upTo(2, Schema.Struct({ event, ms }))),
+        acts: Schema.optionalKey(upTo(1, Act))
+      })
+    )
+  })
+
+/** Worlds with tools of their own. */
+export const Generated = worldsOf(
+  turnOf(playedCall, toolName),
+  Schema.Union([...times(9, Schema.Tuple([tool("a"), tool("b"), tool("c")])), Schema.Tuple([])])
+)
+
+/** Worlds in which real tools are called. */
+export const generatedFor = (tools: ReadonlyArray<Tool.Any>) =>
+  worldsOf(turnOf(realCall(tools), Schema.Literals(tools.map(({ name }) => name))), Schema.Tuple([]))

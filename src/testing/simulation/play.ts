@@ -35,6 +35,7 @@ export class Play<R> {
   private readonly journal: Journal
   private readonly stage: Stage
   private readonly reader: Reader
+  private readonly tools: ReadonlyArray<Tool.Any<R>>
   private aliveAtEnd: Alive | undefined
 
   constructor(world: World, agent: AnyAgent<R>) {
@@ -49,6 +50,8 @@ export class Play<R> {
       stop: () => this.reader.stop()
     }
     this.reader = new Reader(this.stage, world.consumer)
+    const real = agent.tools?.map((tool) => watchTool(this.stage, tool)) ?? []
+    this.tools = [...real, ...(world.tools?.map((tool) => makeTool(this.stage, tool)) ?? [])]
   }
 
   start(context: Context.Context<R>): void {
@@ -82,6 +85,11 @@ export class Play<R> {
     const alive = this.journal.alive()
     return {
       world: this.world,
+      tools: this.tools.map(({ name, sequential, exclusive }) => ({
+        name,
+        isSequential: sequential === true,
+        isExclusive: exclusive !== undefined
+      })),
       log,
       events,
       requests,
@@ -98,14 +106,12 @@ export class Play<R> {
   private options(): Loop.Options<ReadonlyArray<Tool.Any<R>>, R> {
     const { world, agent, stage } = this
     const { maxTurns, concurrency, toolExecution, gracePeriodMs = GRACE_PERIOD_MS } = world.limits ?? {}
-    const played: ReadonlyArray<Tool.Any<R>> | undefined = world.tools?.map((tool) => makeTool(stage, tool))
-    const real = agent.tools?.map((tool) => watchTool(stage, tool))
     return {
       model: MODEL,
       systemPrompt: agent.systemPrompt,
       messages: world.messages,
       prompts: (world.prompts ?? ["go"]).map((prompt) => userMessage(prompt, 0)),
-      tools: real === undefined ? played : [...real, ...(played ?? [])],
+      tools: agent.tools === undefined && world.tools === undefined ? undefined : this.tools,
       hooks:
         agent.hooks === undefined
           ? makeHooks(stage, world.hooks)

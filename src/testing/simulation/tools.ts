@@ -67,17 +67,27 @@ const endCall = (name: string, step: Step | undefined): Effect.Effect<string | T
 
 const failToPrepare = (): never => JSON.parse("the world says that the preparation throws") as never
 
-/** The same tool, watched: what it executes and which updates it sends. Time passes for it as for all of the world. */
-export const watchTool = <R>(stage: Stage, tool: Tool.Any<R>): Tool.Any<R> => ({
-  ...tool,
-  execute: (params, call) =>
-    stage.journal.track({ kind: "tool", name: tool.name, callId: call.id }, (activity) =>
-      Effect.provideService(
-        guarded(`The tool "${tool.name}"`, () =>
-          tool.execute(params, { ...call, update: (partial) => sendUpdate(stage, activity, call.update(partial)) })
-        ),
-        Clock.Clock,
-        stage.clock
-      )
-    )
-})
+/**
+ * The same tool, watched: what it executes, which updates it sends, how it names its resource. Time passes for it as for
+ * all of the world.
+ */
+export const watchTool = <P, R>(stage: Stage, tool: Tool.Tool<P, R>): Tool.Tool<P, R> => {
+  const { name, execute, exclusive } = tool
+  const onStage = <A, E>(what: string, f: () => Effect.Effect<A, E, R>) =>
+    Effect.updateService(guarded(what, f), Clock.Clock, () => stage.clock)
+  return {
+    ...tool,
+    execute: (params, call) =>
+      stage.journal.track({ kind: "tool", name, callId: call.id }, (activity) =>
+        onStage(`The tool "${name}"`, () =>
+          execute(params, { ...call, update: (partial) => sendUpdate(stage, activity, call.update(partial)) })
+        )
+      ),
+    exclusive:
+      exclusive &&
+      ((params) =>
+        stage.journal.track({ kind: "hook", name: "exclusive" }, () =>
+          onStage(`The resource of the tool "${name}"`, () => exclusive(params))
+        ))
+  }
+}
