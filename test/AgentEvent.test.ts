@@ -176,7 +176,7 @@ describe("bad data is refused with the path of what is wrong", () => {
   it("`schema` checks an application's messages, and refuses kinds it does not know", () => {
     const event = (message: unknown) => ({ type: "message_end", message })
     expect(problem(strictEvent, event(notice("n")))).toBe("accepted")
-    expect(problem(strictEvent, event({ ...notice("n"), note: 5 }))).toContain('["message"]["note"]')
+    expect(problem(strictEvent, event({ ...notice("n"), text: 5 }))).toContain('["message"]["text"]')
     expect(problem(anyEvent, event({ role: "chart", timestamp: 0 }))).toBe("accepted")
     expect(problem(strictEvent, event({ role: "chart", timestamp: 0 }))).not.toBe("accepted")
   })

@@ -167,7 +167,7 @@ describe("bad data is refused with the path of what is wrong", () => {
   it("`schema` checks the kinds it is given, and refuses others", () => {
     const strict = Message.schema(Notice) as Schema.Codec<unknown, unknown>
     expect(problem(strict, notice("n"))).toBe("accepted")
-    expect(problem(strict, { role: "notice", note: 5, timestamp: 0 })).toContain('["note"]')
+    expect(problem(strict, { role: "notice", text: 5, timestamp: 0 })).toContain('["text"]')
     expect(problem(strict, { role: "chart", timestamp: 0 })).not.toBe("accepted")
     expect(problem(Message.schema() as Schema.Codec<unknown, unknown>, notice("n"))).not.toBe("accepted")
   })

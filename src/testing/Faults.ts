@@ -1,6 +1,7 @@
 /**
  * Repeats a world with its reader at fault at each event, at each instant and at each step deep in the run: the reader
- * aborts, leaves, dies, has enough, or takes its time. Each repetition is a world too, and is held to the same promises.
+ * aborts, leaves, dies, has enough, or takes its time. Or a hook, a tool or the model dies or fails there, or an agent is
+ * closed. Each repetition is a world too, and is held to the same promises.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -8,7 +9,7 @@ import * as Invariant from "./Invariant.ts"
 import { type Recording, show as showLog } from "./Recording.ts"
 import type * as Tool from "../Tool.ts"
 import { run, type Agent } from "./Simulation.ts"
-import { type Act, show as showWorld, type World } from "./World.ts"
+import { type Act, show as showWorld, type When, type World } from "./World.ts"
 import * as Worlds from "./Worlds.ts"
 
 /** A run in which promises were broken. */
@@ -99,7 +100,7 @@ export const show = ({ recording, broken }: Failure): string =>
 /** How long a reader takes that is slow at one event: longer than most of what a world waits for. */
 const PAUSE_MS = 500
 
-/** The repetitions of a recorded world, each with one fault of its reader. */
+/** The repetitions of a recorded world, each with one fault. */
 export const worldsOf = (recording: Recording): ReadonlyArray<World> => {
   const { world, events, log, end } = recording
   const pauses = world.consumer?.pauses ?? []
@@ -120,7 +121,35 @@ export const worldsOf = (recording: Recording): ReadonlyArray<World> => {
     act({ type: "abort", when: { ms } }),
     act({ type: "leave", when: { ms } })
   ])
-  return [...atEvents, ...atSteps, ...atInstants, { ...world, consumer: { ...world.consumer, slowMs: PAUSE_MS } }]
+  const slow = { ...world, consumer: { ...world.consumer, slowMs: PAUSE_MS } }
+  return [...atEvents, ...atSteps, ...atInstants, slow, ...brokenWorlds(recording), ...closedWorlds(recording)]
+}
+
+/** A hook, a tool or a response dies or fails at each step. */
+const brokenWorlds = ({ world, log, activities, end }: Recording): ReadonlyArray<World> =>
+  log.flatMap((entry, position): ReadonlyArray<World> => {
+    if (entry.type !== "begin" || position > (end?.position ?? Infinity)) return []
+    const { kind } = activities[entry.activity]!
+    if (kind === "hook") return [{ ...world, dies: position }]
+    if (kind !== "tool" && kind !== "pull") return []
+    return [
+      { ...world, dies: position },
+      { ...world, fails: position }
+    ]
+  })
+
+/** Where an agent plays the world: the agent is closed at each event and at each step. */
+const closedWorlds = ({ world, events, log, end }: Recording): ReadonlyArray<World> => {
+  const { agent } = world
+  if (agent === undefined) return []
+  const closedAt = (when: When): World => ({
+    ...world,
+    agent: { ...agent, commands: [...(agent.commands ?? []), { when, does: "close" }] }
+  })
+  const atSteps = log.flatMap(({ type }, entry) =>
+    type === "begin" && entry <= (end?.position ?? Infinity) ? [closedAt({ entry })] : []
+  )
+  return [...events.map((_, event) => closedAt({ event })), ...atSteps]
 }
 
 /** The instants at which something happened up to the end, and one between each two of them. */

@@ -2,6 +2,7 @@
  * What is promised of every run, whatever the world does: each promise has a name and is a function of a recording.
  */
 import type { Recording } from "./Recording.ts"
+import * as agents from "./invariants/agents.ts"
 import * as calls from "./invariants/calls.ts"
 import * as leftovers from "./invariants/leftovers.ts"
 import * as order from "./invariants/order.ts"
@@ -10,6 +11,7 @@ import * as transcript from "./invariants/transcript.ts"
 import type { Invariant } from "./invariants/views.ts"
 
 export type { Invariant } from "./invariants/views.ts"
+export * from "./invariants/agents.ts"
 export * from "./invariants/calls.ts"
 export * from "./invariants/leftovers.ts"
 export * from "./invariants/order.ts"
@@ -19,7 +21,7 @@ export * from "./invariants/transcript.ts"
 const isInvariant = (value: unknown): value is Invariant => typeof value === "object" && value !== null
 
 /** All of them. */
-export const all: ReadonlyArray<Invariant> = [transcript, order, calls, time, leftovers].flatMap((module) =>
+export const all: ReadonlyArray<Invariant> = [transcript, order, calls, time, leftovers, agents].flatMap((module) =>
   Object.values<unknown>(module).filter(isInvariant)
 )
 
@@ -29,9 +31,10 @@ export interface Broken {
   readonly what: string
 }
 
-/** The promises that a recording breaks; all are asked unless some are named. */
+/** The promises that a recording breaks, in any run of its agent; all are asked unless some are named. */
 export const broken = (recording: Recording, invariants: ReadonlyArray<Invariant> = all): ReadonlyArray<Broken> =>
   invariants.flatMap(({ name, check }) => {
-    const what = check(recording)
+    const runs = [recording, ...(recording.session?.later ?? [])]
+    const [what] = runs.flatMap((run) => check(run) ?? [])
     return what === undefined ? [] : [{ invariant: name, what }]
   })

@@ -4,7 +4,9 @@
  *
  * It is data, and knows nothing of how it came about: invariants are functions of it.
  */
+import type { AgentBusy, CannotContinue, Delivery, NotDelivered, RunResult } from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
+import type { AgentState } from "../AgentState.ts"
 import type { Message } from "../Message.ts"
 import type { ProviderRequest } from "../services/Provider.ts"
 import type { World } from "./World.ts"
@@ -22,8 +24,19 @@ export interface Moment {
  * - `finalizer`: a finalizer of one of these
  * - `timer`: a sleep of the loop's own
  * - `consumer`: the reader is busy with something else than reading
+ * - `other`: any of these, in another run of the same agent
  */
-export type Kind = "stream" | "pull" | "tool" | "update" | "straggler" | "hook" | "finalizer" | "timer" | "consumer"
+export type Kind =
+  | "stream"
+  | "pull"
+  | "tool"
+  | "update"
+  | "straggler"
+  | "hook"
+  | "finalizer"
+  | "timer"
+  | "consumer"
+  | "other"
 
 export type Outcome = "done" | "failed" | "died" | "interrupted"
 
@@ -57,6 +70,11 @@ export type Entry = { readonly at: number } & (
   | { readonly type: "stop"; readonly how: Stop["how"] }
   /** The reader is through with the run. */
   | { readonly type: "end" }
+  /** What the application does with its agent, and what becomes of a message that it queued. */
+  | { readonly type: "command"; readonly does: string }
+  | { readonly type: "receipt"; readonly queued: number; readonly says: string }
+  /** Something in another run of the same agent. */
+  | { readonly type: "other" }
 )
 
 export interface Received extends Moment {
@@ -69,7 +87,7 @@ export interface Request extends Moment {
 
 /** How the reader stopped the run. */
 export interface Stop {
-  readonly how: "abort" | "leave" | "die" | "take"
+  readonly how: "abort" | "leave" | "die" | "take" | "close"
   /** Nobody asked for it, but nothing else would have happened any more. */
   readonly isRescue: boolean
   readonly asked: Moment
@@ -94,6 +112,8 @@ export interface ToolOfRun {
 export interface Recording {
   readonly world: World
   readonly tools: ReadonlyArray<ToolOfRun>
+  /** When the run began. */
+  readonly start: Moment
   readonly log: ReadonlyArray<Entry>
   readonly events: ReadonlyArray<Received>
   readonly requests: ReadonlyArray<Request>
@@ -109,6 +129,49 @@ export interface Recording {
   readonly aliveLater: Alive
   /** What was handed out and has changed afterwards, in words. */
   readonly changes: ReadonlyArray<string>
+  /** In a world with an agent. All else is then of the agent's first run. */
+  readonly session?: Session | undefined
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Agents
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A message that was queued, and what was heard of it. */
+export interface Queued extends Moment {
+  readonly queue: "steering" | "followUp"
+  readonly message: Message
+  /** What the receipt said: the turn in which the message was delivered, or why it was not. */
+  readonly receipts: ReadonlyArray<Moment & { readonly says: Delivery | NotDelivered["reason"] }>
+  /** What became of attempts to withdraw it. */
+  readonly withdrawals: ReadonlyArray<Moment & { readonly isTaken: boolean }>
+}
+
+/** The agent at a moment at which it is in no run. */
+export interface Idle extends Moment {
+  readonly state: AgentState
+  readonly isStreaming: boolean
+  readonly isQueued: boolean
+  /** How many messages had been queued. */
+  readonly queued: number
+  /** The messages of which no receipt had said anything, by their places in `Session.queued`. */
+  readonly pending: ReadonlyArray<number>
+}
+
+/** What was seen of an agent from its first prompt until its scope was closed, its queues emptied by further runs. */
+export interface Session {
+  /** The log of all runs; events and activities are counted through all of them. */
+  readonly log: ReadonlyArray<Entry>
+  /** The runs after the first. */
+  readonly later: ReadonlyArray<Recording>
+  readonly queued: ReadonlyArray<Queued>
+  /** The state at each event, of all runs. */
+  readonly states: ReadonlyArray<AgentState>
+  readonly idles: ReadonlyArray<Idle>
+  /** What prompts and continuations came to: the result, or how they failed. */
+  readonly results: ReadonlyArray<RunResult | AgentBusy | CannotContinue | "interrupted" | "died">
+  /** When its scope began to be closed, and when that was done. */
+  readonly closing?: { readonly asked: Moment; readonly ended?: Moment | undefined } | undefined
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -131,16 +194,33 @@ export const messagesOf = (recording: Recording): ReadonlyArray<Message> =>
 /** Why the run ended; undefined where the reader did not see its end. */
 export const reasonOf = (recording: Recording) => eventsOf(recording, "agent_end").at(-1)?.event.reason
 
-/** The log as text, one line an entry: the instant, the position, what happened. */
-export const show = (recording: Recording): string =>
-  recording.log
+/** The log as text, one line an entry: the instant, the position, what happened. Of an agent, the log of all its runs. */
+export const show = (recording: Recording): string => {
+  const whole = wholeOf(recording)
+  return whole.log
     .map(
       (entry, position) =>
-        `${String(entry.at).padStart(7)} ms ${String(position).padStart(4)}  ${say(recording, entry)}`
+        `${String(entry.at).padStart(7)} ms ${String(position).padStart(4)}  ${sayEntry(whole, entry)}`
     )
     .join("\n")
+}
 
-const say = ({ events, activities }: Recording, entry: Entry): string => {
+type Whole = Pick<Recording, "log" | "events" | "activities">
+
+const wholeOf = (recording: Recording): Whole => {
+  const { session } = recording
+  if (session === undefined) return recording
+  const runs = [recording, ...session.later]
+  return {
+    log: session.log,
+    events: runs.flatMap(({ events }) => events),
+    activities: recording.activities.map(
+      (activity, id) => runs.map(({ activities }) => activities[id]!).find(({ kind }) => kind !== "other") ?? activity
+    )
+  }
+}
+
+const sayEntry = ({ events, activities }: Whole, entry: Entry): string => {
   switch (entry.type) {
     case "event":
       return `  ${sayEvent(events[entry.index]!.event)}`
@@ -152,8 +232,12 @@ const say = ({ events, activities }: Recording, entry: Entry): string => {
       return "..."
     case "stop":
       return `! ${entry.how}`
-    case "end":
-      return "end"
+    case "command":
+      return `# ${entry.does}`
+    case "receipt":
+      return `# queued ${entry.queued}: ${entry.says}`
+    default:
+      return entry.type
   }
 }
 

@@ -165,6 +165,33 @@ export const Consumer = Schema.Struct({
 export interface Consumer extends Schema.Schema.Type<typeof Consumer> {}
 
 // ---------------------------------------------------------------------------------------------------------------------
+// The application that holds an agent
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What an application does with its agent: it queues a message, withdraws the one that it queued last, empties the queues,
+ * has both deliver all at once, aborts, prompts again, closes the agent's scope.
+ */
+export const Command = Schema.Struct({
+  when: When,
+  does: Schema.Literals(["steer", "followUp", "withdraw", "clearQueues", "deliverAll", "abort", "prompt", "close"])
+})
+export interface Command extends Schema.Schema.Type<typeof Command> {}
+
+/**
+ * Has the world played by an `Agent` instead of a bare run. What is queued is then queued in the agent, and its polls are
+ * its own (the hooks `steering` and `followUp` say nothing). The reader is its first listener: one that leaves interrupts
+ * the prompt, one that has enough leaves the agent's stream, and one that dies changes nothing.
+ */
+export const Agent = Schema.Struct({
+  commands: Schema.optionalKey(Schema.Array(Command)),
+  steeringMode: Schema.optionalKey(Schema.Literals(["one-at-a-time", "all"])),
+  followUpMode: Schema.optionalKey(Schema.Literals(["one-at-a-time", "all"])),
+  continueWhenQueued: Schema.optionalKey(Schema.Boolean)
+})
+export interface Agent extends Schema.Schema.Type<typeof Agent> {}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Worlds
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -199,7 +226,12 @@ export const World = Schema.Struct({
     })
   ),
   limits: Schema.optionalKey(Limits),
-  consumer: Schema.optionalKey(Consumer)
+  consumer: Schema.optionalKey(Consumer),
+  agent: Schema.optionalKey(Agent),
+  /** The hook, the tool or the pull of a response that begins at that entry of the log dies at once. */
+  dies: Schema.optionalKey(Count),
+  /** The tool or the pull of a response that begins at that entry of the log fails at once, a pull so that it may be retried. */
+  fails: Schema.optionalKey(Count)
 })
 export interface World extends Schema.Schema.Type<typeof World> {}
 

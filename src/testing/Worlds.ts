@@ -3,7 +3,7 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import type * as Tool from "../Tool.ts"
-import { Generated, generatedFor } from "./simulation/generated.ts"
+import { Generated, GeneratedAgent, generatedFor } from "./simulation/generated.ts"
 import { simpler } from "./simulation/shrink.ts"
 import { World } from "./World.ts"
 
@@ -26,3 +26,7 @@ export const arbitrary: Arbitrary.Arbitrary<World> = make(Generated)
 
 /** The same, but the model calls these tools, with arguments that their parameters accept, and with some that they do not. */
 export const arbitraryFor = (tools: ReadonlyArray<Tool.Any>): Arbitrary.Arbitrary<World> => make(generatedFor(tools))
+
+/** The same worlds, played by an agent, whose application queues and withdraws messages, aborts, prompts and closes. */
+export const ofAgents = (worlds: Arbitrary.Arbitrary<World>): Arbitrary.Arbitrary<World> =>
+  Arbitrary.map(Arbitrary.all([worlds, Arbitrary.schema(GeneratedAgent)]), ([world, agent]) => ({ ...world, agent }))

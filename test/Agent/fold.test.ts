@@ -1,14 +1,15 @@
-// SPEC 7: the state is a fold over the events. That it is so at every event is held by the harness in all tests of agents;
-// here are runs that were generated, and a client far away that has nothing but JSON.
+// SPEC 7: the state is a fold over the events. That it is so at every event is held by the harness in all tests of agents, and
+// by the simulation in generated worlds; here is a client far away that has nothing but JSON.
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../../src/AgentEvent.ts"
 import * as AgentState from "../../src/AgentState.ts"
+import * as Simulation from "../../src/testing/Simulation.ts"
+import * as Worlds from "../../src/testing/Worlds.ts"
 import { assistant, user } from "../support/make.ts"
 import { notice, Notice } from "../support/notice.ts"
 import { make, stateOf } from "./harness.ts"
-import { Life, live } from "./lives.ts"
 
 const events = AgentEvent.schema(Notice)
 const encode = Schema.encodeSync(Schema.fromJsonString(events))
@@ -20,22 +21,18 @@ const plain = (state: AgentState.AgentState) => JSON.parse(JSON.stringify(stateO
 describe("the state of an agent", () => {
   it.effect.prop(
     "is what a client far away folds from a snapshot and the events after it, each through JSON",
-    [Life],
-    ([life]) =>
+    [Worlds.ofAgents(Worlds.arbitrary)],
+    ([world]) =>
       Effect.gen(function* () {
-        const { agent } = yield* live(life, (harness) => {
-          let far: AgentState.AgentState | undefined
-          return harness.agent.subscribe((event) =>
-            Effect.map(harness.agent.state, (state) => {
-              far ??= JSON.parse(JSON.stringify(AgentState.make(state.messages))) as AgentState.AgentState
-              far = AgentState.reduce(far, decode(encode(event)))
-              expect(plain(far)).toEqual(plain(state))
-              // A client may also store what it has at any time.
-              far = JSON.parse(JSON.stringify(far)) as AgentState.AgentState
-            })
-          )
-        })
-        expect((yield* agent.state).isStreaming).toBe(false)
+        const recording = yield* Simulation.run(world)
+        const { later, states } = recording.session!
+        let far = AgentState.make(world.messages)
+        for (const [index, { event }] of [recording, ...later].flatMap(({ events }) => events).entries()) {
+          // A client may also store what it has at any time.
+          const stored = JSON.parse(JSON.stringify(far)) as AgentState.AgentState
+          far = AgentState.reduce(stored, decode(encode(event)))
+          expect(plain(far)).toEqual(plain(states[index]!))
+        }
       }),
     { arbitrary: { runs: 200 }, timeout: 60_000 }
   )

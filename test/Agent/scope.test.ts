@@ -1,12 +1,9 @@
 // Closing the scope of an agent, in whatever state it is, settles its run, its tools, its queues and every receipt within the
 // grace period; and whoever holds a closed agent is not left waiting.
 import { describe, expect, it } from "@effect/vitest"
-import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Agent from "../../src/Agent.ts"
@@ -14,7 +11,6 @@ import * as Scripted from "../../src/providers/Scripted.ts"
 import { Toolset } from "../../src/services/Toolset.ts"
 import { call, model, pause, say, slow, tool, user } from "../support/make.ts"
 import { type Harness, isDone, make, outline, pass, resultOf, start, transcriptOf } from "./harness.ts"
-import { GRACE_MS, Life, live } from "./lives.ts"
 
 const close = ({ scope }: Harness) => Scope.close(scope, Exit.void)
 
@@ -46,35 +42,6 @@ describe("closing an agent", () => {
       yield* pass(1)
       expect([isDone(closing), isDone(prompt)]).toEqual([true, true])
     })
-  )
-
-  it.effect.prop(
-    "at any instant of any life settles every run, stream and receipt within the grace period",
-    [Life, Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 15 })))],
-    ([life, ms]) =>
-      Effect.gen(function* () {
-        let closing: Fiber.Fiber<void> | undefined
-        const endings: Array<boolean> = []
-        const lived = yield* live(life, (harness) =>
-          Effect.gen(function* () {
-            const closed = Effect.delay(close(harness), ms)
-            closing = yield* Effect.forkDetach(closed)
-            yield* Effect.forkDetach(
-              // By then a listener and a deaf tool have had their time.
-              Effect.delay(
-                Effect.sync(() => void endings.push(isDone(closing!))),
-                ms + GRACE_MS + 100
-              )
-            )
-          })
-        )
-        expect([endings, lived.isOver]).toEqual([[true], true])
-        expect(yield* lived.agent.state).toMatchObject({ isStreaming: false, isQueued: false, pendingToolCalls: [] })
-        expect(lived.queued.filter(({ outcomes }) => outcomes.length !== 1)).toHaveLength(0)
-        expect(lived.streams.closed).toBe(lived.streams.opened)
-        expect(lived.runs.every((events) => events.at(-1)?.type === "agent_end")).toBe(true)
-      }),
-    { arbitrary: { runs: 300 }, timeout: 60_000 }
   )
 
   it.effect("while a listener never comes back does not hang", () =>

@@ -27,7 +27,7 @@ describe("transformContext and convertToLlm", () => {
           convertToLlm: (messages) =>
             Effect.sync(() => {
               seen.push(["convert", messages.length])
-              return messages.map((message) => (message.role === "notice" ? user(message.note) : message))
+              return messages.map((message) => (message.role === "notice" ? user(message.text) : message))
             })
         }
       })

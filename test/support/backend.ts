@@ -50,7 +50,7 @@ export const scripts = (
 
 /** The text of a message, without the marks of gates. */
 export const textOf = (message: Message): string => {
-  if (message.role === "notice") return message.note
+  if (message.role === "notice") return message.text
   if (typeof message.content === "string") return message.content
   const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("")
   return text.replaceAll("|", "")

@@ -1,8 +1,8 @@
 // The one kind of message that the tests add to the field's own. Declaration merging is global to a program: this file is
-// the only one that does it.
+// the only one that does it. Generated worlds queue messages of this kind, too.
 import * as Message from "../../src/Message.ts"
 
-export const Notice = Message.custom("notice", { note: Message.Text.fields.text })
+export const Notice = Message.custom("notice", { text: Message.Text.fields.text })
 export type Notice = typeof Notice.Type
 
 declare module "../../src/Message.ts" {
@@ -11,4 +11,4 @@ declare module "../../src/Message.ts" {
   }
 }
 
-export const notice = (note: string, timestamp = 0): Notice => ({ role: "notice", note, timestamp })
+export const notice = (text: string, timestamp = 0): Notice => ({ role: "notice", text, timestamp })

@@ -50,12 +50,34 @@ describe("the faults of a world", () => {
     })
   )
 
-  it.effect("are worlds of their own, alike but for the reader", () =>
+  it.effect("are worlds of their own, alike but for the fault", () =>
     Effect.gen(function* () {
-      for (const { consumer, ...rest } of (yield* faultsOf).worlds) {
+      for (const { consumer, dies, fails, ...rest } of (yield* faultsOf).worlds) {
         expect(rest).toEqual(world)
-        expect(consumer).toBeDefined()
+        expect([consumer, dies, fails].filter((fault) => fault !== undefined)).toHaveLength(1)
       }
+    })
+  )
+
+  it.effect("let each hook, each tool and each pull of a response die, and fail where it can", () =>
+    Effect.gen(function* () {
+      const calling: World = {
+        turns: [[{ type: "toolCall", id: "1", name: "a" }], [{ type: "text", text: "done" }]],
+        tools: [{ name: "a" }],
+        hooks: { transformContext: [[]] }
+      }
+      const broken = Faults.worldsOf(yield* Simulation.run(calling)).filter(
+        ({ dies, fails }) => dies !== undefined || fails !== undefined
+      )
+      const outcomes: Array<string> = []
+      for (const faulty of broken) {
+        const { activities } = yield* Simulation.run(faulty)
+        for (const { kind, began, outcome } of activities) {
+          if (began.position === (faulty.dies ?? faulty.fails)) outcomes.push(`${kind} ${outcome}`)
+        }
+      }
+      const model = ["pull died", "pull failed"]
+      expect(outcomes).toEqual(["hook died", ...model, "tool died", "tool failed", "hook died", ...model])
     })
   )
 

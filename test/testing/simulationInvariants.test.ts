@@ -3,10 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Invariant from "../../src/testing/Invariant.ts"
-import type { Activity, Entry, Recording } from "../../src/testing/Recording.ts"
+import type { Activity, Entry, Queued, Recording, Session } from "../../src/testing/Recording.ts"
 import * as Simulation from "../../src/testing/Simulation.ts"
 import type { World } from "../../src/testing/World.ts"
-import { call, failing, say } from "../support/make.ts"
+import { call, failing, say, user } from "../support/make.ts"
 
 const wait = (ms: number) => ({ type: "wait", ms }) as const
 
@@ -37,6 +37,18 @@ const flood: World = {
   tools: [{ name: "a", calls: [[{ type: "update", text: "x", times: 60 }]] }]
 }
 
+const withAgent: World = {
+  turns: [[say("one")], [say("two")], [say("three")]],
+  agent: {
+    commands: [
+      { when: { event: 1 }, does: "steer" },
+      { when: { event: 2 }, does: "steer" },
+      { when: { event: 3 }, does: "steer" },
+      { when: { event: 4 }, does: "withdraw" }
+    ]
+  }
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Changes
 // ---------------------------------------------------------------------------------------------------------------------
@@ -65,6 +77,14 @@ const withoutActivities =
 const withWorld =
   (limits: World["limits"]): Change =>
   ({ world }) => ({ world: { ...world, limits: limits! } })
+
+const withSession =
+  (change: (session: Session) => Partial<Session>): Change =>
+  ({ session }) => ({ session: { ...session!, ...change(session!) } })
+
+/** Changes what was seen of a message that was queued. */
+const withQueued = (change: (queued: Queued, index: number) => Partial<Queued> | undefined): Change =>
+  withSession(({ queued }) => ({ queued: queued.map((one, index) => ({ ...one, ...change(one, index) })) }))
 
 const isResult = (event: AgentEvent) => "message" in event && event.message.role === "toolResult"
 const heardAtOnce: Change = ({ stop }) => ({ stop: { ...stop!, heard: start } })
@@ -128,7 +148,52 @@ const changes: Record<string, readonly [World, Change]> = {
   nothingOutlivesTheRun: [plain, ({ aliveAtEnd }) => ({ aliveAtEnd: { ...aliveAtEnd, fibers: 1 } })],
   whatComesLooseEnds: [plain, ({ aliveLater }) => ({ aliveLater: { ...aliveLater, timers: 1 } })],
   nothingBeginsAfterTheEnd: [plain, () => ({ end: start })],
-  connectionsClose: [plain, withActivities(({ kind }) => (kind === "stream" ? { settled: never } : undefined))]
+  connectionsClose: [plain, withActivities(({ kind }) => (kind === "stream" ? { settled: never } : undefined))],
+  queuedExactlyOnce: [withAgent, withQueued(() => ({ receipts: [] }))],
+  receiptsAreSettled: [withAgent, withQueued((_, index) => (index === 2 ? { withdrawals: [] } : undefined))],
+  queuesKeepTheirOrder: [withAgent, withSession(({ queued }) => ({ queued: queued.toReversed() }))],
+  closingEnds: [withAgent, withSession(() => ({ closing: { asked: start, ended: { at: 5001, position: 9 } } }))],
+  stateIsTheFold: [withAgent, withSession(({ states }) => ({ states: states.with(3, states[2]!) }))],
+  promptsGiveWhatWasTold: [withAgent, withSession(() => ({ results: ["died"] }))]
+}
+
+/** What may be wrong with a message that was queued, and is in the transcript, its receipt says so in turn 1 at 0 ms. */
+const wrongs: Record<string, Change> = {
+  "is in neither queue nor transcript": (recording) => {
+    const change = withSession(({ queued, idles }) => ({
+      queued: queued.map((one, index) => (index === 0 ? { ...one, message: user("lost"), receipts: [] } : one)),
+      idles
+    }))
+    return change(recording)
+  },
+  "is in the transcript 2 times": withSession(({ queued, idles }) => ({
+    idles: idles.map((idle) => ({
+      ...idle,
+      state: { ...idle.state, messages: [...idle.state.messages, queued[0]!.message] }
+    }))
+  })),
+  "was told 1 times": withSession(({ queued, idles }) => ({
+    idles: idles.map((idle) => ({
+      ...idle,
+      state: { ...idle.state, messages: idle.state.messages.filter((message) => message !== queued[0]!.message) }
+    }))
+  })),
+  "is in the queue and in the transcript": withSession(({ idles }) => ({
+    idles: idles.map((idle) => ({ ...idle, pending: [0] }))
+  })),
+  'its receipt says "cleared"': withQueued(({ receipts }, index) =>
+    index === 0 ? { receipts: receipts.map((receipt) => ({ ...receipt, says: "cleared" })) } : undefined
+  ),
+  "says turn 7": withQueued(({ receipts }, index) =>
+    index === 0 ? { receipts: receipts.map((receipt) => ({ ...receipt, says: { turn: 7, timestamp: 0 } })) } : undefined
+  ),
+  "says that it was delivered": withQueued((_, index) => (index === 0 ? { message: user("another") } : undefined)),
+  "says two things": withQueued(({ receipts }, index) =>
+    index === 0 ? { receipts: [...receipts, ...receipts] } : undefined
+  ),
+  "the state says isQueued: true": withSession(({ idles }) => ({
+    idles: idles.map((idle) => ({ ...idle, isQueued: true }))
+  }))
 }
 
 describe("each promise", () => {
@@ -147,6 +212,35 @@ describe("each promise", () => {
     )
   }
 })
+
+describe("queuedExactlyOnce", () => {
+  for (const [wrong, change] of Object.entries(wrongs)) {
+    it.effect(`says that a message ${wrong}`, () =>
+      Effect.gen(function* () {
+        const recording = yield* Simulation.run(withAgent)
+        const changed = { ...recording, ...change(recording) }
+        expect(Invariant.queuedExactlyOnce.check(changed)).toContain(wrong)
+      })
+    )
+  }
+})
+
+it.effect("a promise is asked of every run of an agent", () =>
+  Effect.gen(function* () {
+    const recording = yield* Simulation.run({
+      turns: [],
+      agent: { commands: [{ when: { event: 7 }, does: "steer" }] }
+    })
+    const { session } = recording
+    expect(session?.later).toHaveLength(1)
+    const [last] = session!.later
+    const later = [{ ...last!, events: [...last!.events, last!.events.at(-1)!] }]
+    expect(Invariant.broken({ ...recording, session: { ...session!, later } })).toContainEqual({
+      invariant: "endIsLastAndOnce",
+      what: "agent_end comes 2 times"
+    })
+  })
+)
 
 it.effect("an activity that goes on after the end breaks a promise, unless it hears no interrupt", () =>
   Effect.gen(function* () {

@@ -18,7 +18,7 @@ holds<Same<Message.CustomMessage, Notice>>()
 const text = (given: Message.Message): string => {
   switch (given.role) {
     case "notice":
-      return given.note
+      return given.text
     case "user":
     case "assistant":
     case "toolResult":

@@ -49,12 +49,12 @@ export const timeIsExplained: Invariant = {
   name: "timeIsExplained",
   promise: "while time passes, there is something that the run waits for",
   check: (recording) => {
-    const end = recording.end?.at ?? Infinity
+    const { start, end = start } = recording
     const spans = recording.activities.flatMap((activity): ReadonlyArray<Span> => {
-      if (activity.kind === "stream" || activity.kind === "straggler") return []
+      if (["stream", "straggler", "other"].includes(activity.kind)) return []
       return activity.kind === "timer" && !isRetry(recording, activity) ? [] : [spanOf(activity)]
     })
-    const gap = findGap([0, Number.isFinite(end) ? end : 0], spans)
+    const gap = findGap([start.at, end.at], spans)
     return gap && `nothing went on from ${gap[0]} ms to ${gap[1]} ms`
   }
 }

@@ -69,7 +69,8 @@ export const queuedIsTold: Invariant = {
     const polls = callsOf(recording, "steering", "followUp").filter(({ result }) => Array.isArray(result))
     // With a seed, a poll may have been made to wait between taking the messages and giving them, and be aborted there.
     const isCut = recording.world.seed !== undefined && polls.at(-1)?.settled?.at === recording.stop?.asked.at
-    if (!recording.isWhole || isCut) return undefined
+    // An agent polls its own queues: what becomes of that is a promise of its own.
+    if (!recording.isWhole || isCut || recording.world.agent !== undefined) return undefined
     const polled = polls.flatMap(({ result }) => result as ReadonlyArray<Message>)
     const told = messagesOf(recording)
       .filter(({ role }) => role !== "assistant" && role !== "toolResult")

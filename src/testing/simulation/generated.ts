@@ -256,6 +256,27 @@ const worldsOf = (turn: Schema.Top, tools: Schema.Top) =>
     )
   })
 
+const mode = Schema.optionalKey(Schema.Literals(["one-at-a-time", "all"]))
+
+const command = Schema.Literals([
+  ...times(6, "steer" as const),
+  ...times(6, "followUp" as const),
+  ...times(3, "withdraw" as const),
+  "clearQueues",
+  "deliverAll",
+  "abort",
+  "prompt",
+  "close"
+])
+
+/** An application that holds an agent. */
+export const GeneratedAgent = Schema.Struct({
+  commands: some(4, Schema.Struct({ when: When, does: command })),
+  steeringMode: mode,
+  followUpMode: mode,
+  continueWhenQueued: Schema.optionalKey(Schema.Literals([true, false, false]))
+})
+
 /** Worlds with tools of their own. */
 export const Generated = worldsOf(
   turnOf(playedCall, toolName),

@@ -97,11 +97,11 @@ export const makeHooks = (stage: Stage, world: World.Hooks | undefined): Hooks.H
 
 export const MODEL = { id: "simulated", provider: "world" }
 
-/** The options of a run that are not hooks by their type, and behave like them. */
+/** The polls of a bare run, which give what the world queues. */
 export const makePolls = (
   stage: Stage,
   { hooks, queues }: World.World
-): Pick<Loop.Options, "steering" | "followUp" | "retry" | "resolveApiKey"> => {
+): Pick<Loop.Options, "steering" | "followUp"> => {
   const poll = (name: "steering" | "followUp"): Loop.Poll | undefined => {
     const waiting = [...(queues?.[name] ?? [])].toSorted((left, right) => left.at - right.at)
     let current: Ongoing | undefined
@@ -122,6 +122,11 @@ export const makePolls = (
     }
     return hook && Effect.suspend(() => Effect.map(hook(), take))
   }
+  return { steering: poll("steering"), followUp: poll("followUp") }
+}
+
+/** The options of a run that are not hooks by their type, and behave like them. */
+export const makePolicies = (stage: Stage, { hooks }: World.World): Pick<Loop.Options, "retry" | "resolveApiKey"> => {
   const retry = play(
     stage,
     hooks,
@@ -130,8 +135,6 @@ export const makePolls = (
     (step) => (step === undefined ? Option.none<Duration.Duration>() : Option.some(Duration.millis(step.ms)))
   )
   return {
-    steering: poll("steering"),
-    followUp: poll("followUp"),
     retry: retry && policyOf(({ input, attempt }) => retry({ reason: input.reason, message: input.message, attempt })),
     resolveApiKey: play(
       stage,
@@ -158,7 +161,7 @@ const policyOf = (
 export const userMessage = (content: string, timestamp: number): UserMessage => ({ role: "user", content, timestamp })
 
 /** A message of an application's own kind is data of which this module cannot know the type. */
-const messageOf = ({ at, text, role }: World.Queued): Message =>
+export const messageOf = ({ at, text, role }: World.Queued): Message =>
   role === undefined ? userMessage(text, at) : ({ role, text, timestamp: at } as unknown as Message)
 
 /** The same hooks, watched. Time passes for them as for all of the world. */

@@ -10,6 +10,7 @@ import type * as Schema from "effect/Schema"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import type { ProviderRequest } from "../../services/Provider.ts"
 import type { Activity, Alive, Entry, Moment, Outcome, Received, Request } from "../Recording.ts"
+import type { World } from "../World.ts"
 import type { Machine } from "./machine.ts"
 
 /** An activity while it goes on. */
@@ -39,10 +40,12 @@ export class Journal {
   onEntry: (position: number) => void = () => {}
 
   private readonly machine: Machine
+  private readonly world: Pick<World, "dies" | "fails">
   private readonly kept: Array<Kept> = []
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, world: Pick<World, "dies" | "fails">) {
     this.machine = machine
+    this.world = world
   }
 
   get moment(): Moment {
@@ -97,9 +100,17 @@ export class Journal {
     return Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         const activity = this.begin(about)
-        return Effect.onExit(restore(body(activity)), (exit) => Effect.sync(() => this.settleWith(activity, exit)))
+        const dies = this.world.dies === activity.began.position && ["hook", "tool", "pull"].includes(about.kind)
+        const played = dies ? Effect.die(new Error("the world says that it dies")) : body(activity)
+        return Effect.onExit(restore(played), (exit) => Effect.sync(() => this.settleWith(activity, exit)))
       })
     )
+  }
+
+  /** The same effect, or the failure that the world wants in its place. */
+  orFail<A, E, R>(activity: Ongoing, effect: Effect.Effect<A, E, R>, failure: (message: string) => E) {
+    const fails = this.world.fails === activity.began.position
+    return fails ? Effect.fail(failure("the world says that it fails")) : effect
   }
 
   /** Runs an effect of an activity so that no interrupt is heard. */

@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Scripted from "../../providers/Scripted.ts"
-import type { Provider, ProviderError, ProviderEvent } from "../../services/Provider.ts"
+import { type Provider, ProviderError, type ProviderEvent } from "../../services/Provider.ts"
 import type * as World from "../World.ts"
 import type { Ongoing } from "./journal.ts"
 import { finalize, lapse, type Stage } from "./steps.ts"
@@ -62,7 +62,7 @@ const watchPulls = (
     Effect.succeed(
       stage.journal.track({ kind: "pull", name: "response", parent }, (activity) => {
         current = activity
-        return pull
+        return stage.journal.orFail(activity, pull, breaks)
       })
     )
   )
@@ -72,6 +72,8 @@ const watchPulls = (
     pausesOf(stage, turn, () => current)
   )
 }
+
+const breaks = (message: string) => new ProviderError({ reason: "network", message, retryable: true })
 
 /** A script sleeps once for each of its pauses, in order: the clock knows which of them are deaf. */
 const pausesOf = (stage: Stage, turn: World.Turn, pull: () => Ongoing): Clock.Clock => {

@@ -21,10 +21,14 @@ export const makeTool = (stage: Stage, world: World.Tool): Tool.Any<never> => {
       sequential: world.sequential,
       execute: (_, call) =>
         stage.journal.track({ kind: "tool", name, callId: call.id }, (activity) =>
-          perform<World.CallSteps[number], string | Tool.ToolResult, Tool.ToolFailure>(stage, activity, next(), {
-            does: (step) => doStep(stage, activity, call, step),
-            ends: (step) => endCall(name, step)
-          })
+          stage.journal.orFail(
+            activity,
+            perform<World.CallSteps[number], string | Tool.ToolResult, Tool.ToolFailure>(stage, activity, next(), {
+              does: (step) => doStep(stage, activity, call, step),
+              ends: (step) => endCall(name, step)
+            }),
+            fails
+          )
         )
     }),
     prepareArguments: world.failsToPrepare === true ? failToPrepare : undefined,
@@ -65,6 +69,8 @@ const endCall = (name: string, step: Step | undefined): Effect.Effect<string | T
   return Effect.succeed(terminate === undefined ? result : { ...result, terminate })
 }
 
+const fails = (message: string) => new Tool.ToolFailure({ message })
+
 const failToPrepare = (): never => JSON.parse("the world says that the preparation throws") as never
 
 /**
@@ -79,8 +85,12 @@ export const watchTool = <P, R>(stage: Stage, tool: Tool.Tool<P, R>): Tool.Tool<
     ...tool,
     execute: (params, call) =>
       stage.journal.track({ kind: "tool", name, callId: call.id }, (activity) =>
-        onStage(`The tool "${name}"`, () =>
-          execute(params, { ...call, update: (partial) => sendUpdate(stage, activity, call.update(partial)) })
+        stage.journal.orFail(
+          activity,
+          onStage(`The tool "${name}"`, () =>
+            execute(params, { ...call, update: (partial) => sendUpdate(stage, activity, call.update(partial)) })
+          ),
+          fails
         )
       ),
     exclusive:

@@ -1,0 +1,378 @@
+/**
+ * An agent in a world, and the application that holds it: it prompts, queues, withdraws, aborts and closes as the world
+ * says. When nothing happens any more, further runs deliver what is still queued; then the agent is closed.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Cause from "effect/Cause"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Agent from "../../Agent.ts"
+import type { AgentEvent } from "../../AgentEvent.ts"
+import type { AgentState } from "../../AgentState.ts"
+import type { Message } from "../../Message.ts"
+import type * as Recording from "../Recording.ts"
+import type * as World from "../World.ts"
+import { Hearing } from "./hearing.ts"
+import { messageOf, userMessage } from "./hooks.ts"
+import type { Stage } from "./steps.ts"
+
+type Service = Agent.Agent["Service"]
+type Does = World.Command["does"]
+
+/** Runs an effect in the machine. */
+export type Fork = (effect: Effect.Effect<unknown>) => Fiber.Fiber<unknown, unknown>
+
+/** A run of the agent, from its first event on. */
+export interface RunOfAgent {
+  /** The entry of the log from which on it may have begun. */
+  readonly from: number
+  readonly start: Recording.Moment
+  readonly hearing: Hearing
+  readonly firstEvent: number
+  readonly history: ReadonlyArray<Message>
+  /** When its last listener was through with its last event. */
+  told: Recording.Moment | undefined
+  end: Recording.Moment | undefined
+  aliveAtEnd: Recording.Alive | undefined
+  aliveLater: Recording.Alive | undefined
+}
+
+interface Queued extends Recording.Queued {
+  readonly receipt: Agent.Receipt
+  readonly receipts: Array<Recording.Queued["receipts"][number]>
+  readonly withdrawals: Array<Recording.Queued["withdrawals"][number]>
+}
+
+export class Session {
+  readonly runs: Array<RunOfAgent> = []
+  /** Knows of stops of a run that has not told anything yet. */
+  next: Hearing
+  /** When the last prompt or continuation was over. */
+  settled: Recording.Moment | undefined
+  readonly queued: Array<Queued> = []
+  readonly states: Array<AgentState> = []
+  readonly idles: Array<Recording.Idle> = []
+  readonly results: Array<Recording.Session["results"][number]> = []
+  closing: { readonly asked: Recording.Moment; ended?: Recording.Moment | undefined } | undefined
+
+  private agent: Service | undefined
+  /** Who waits for a prompt or a continuation, and which run that is. */
+  private driver: Fiber.Fiber<unknown, unknown> | undefined
+  private drives = 0
+  private closer: Fiber.Fiber<unknown, unknown> | undefined
+  /** Where in the log something was last begun that may begin a run. */
+  private driven = 0
+  private isWatched = false
+  private continuations = 0
+  private fork: Fork = Effect.runFork
+  private readonly scope = Scope.makeUnsafe()
+  private readonly observation = Scope.makeUnsafe()
+  private readonly stage: Stage
+  private readonly consumer: World.Consumer
+  private readonly acts: ReadonlyArray<World.Act>
+  private readonly commands: ReadonlyArray<World.Command>
+
+  constructor(stage: Stage, world: World.World) {
+    this.stage = stage
+    this.consumer = world.consumer ?? {}
+    this.acts = this.consumer.acts ?? []
+    this.commands = world.agent?.commands ?? []
+    this.next = new Hearing(stage)
+    const { machine, journal } = stage
+    machine.onTurn = () => (this.runs.at(-1)?.hearing ?? this.next).confirm()
+    journal.onEntry = (position) => this.actAt((when) => "entry" in when && when.entry === position)
+    const instants = [...this.acts, ...this.commands].flatMap((act) =>
+      "when" in act && "ms" in act.when ? [act.when.ms] : []
+    )
+    for (const ms of new Set(instants)) machine.at(ms, () => this.actAt((when) => "ms" in when && when.ms === ms))
+    for (const queue of ["steering", "followUp"] as const) {
+      for (const message of world.queues?.[queue] ?? []) {
+        machine.at(message.at, () => this.enqueue(queue, messageOf(message)))
+      }
+    }
+  }
+
+  /** Begins with the prompts of the world. To be run by the machine. */
+  begin<R>(make: Effect.Effect<Service, never, R | Scope.Scope>, prompts: ReadonlyArray<Message>, fork: Fork) {
+    this.fork = fork
+    return Effect.gen({ self: this }, function* () {
+      const agent = yield* Scope.provide(make, this.scope)
+      yield* Scope.provide(agent.subscribe(this.listen), this.observation)
+      this.agent = agent
+      const take = this.acts.find((act) => act.type === "take")
+      this.drive(take === undefined ? agent.prompt(prompts) : this.readSome(agent.stream(prompts), take.count))
+    })
+  }
+
+  private get current(): RunOfAgent | undefined {
+    const last = this.runs.at(-1)
+    return last?.end === undefined ? last : undefined
+  }
+
+  private get hearing(): Hearing {
+    const { current } = this
+    return current === undefined || current.told !== undefined ? this.next : current.hearing
+  }
+
+  private get isRunning(): boolean {
+    return this.agent !== undefined && Effect.runSync(this.agent.state).isStreaming
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Driving
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private drive(prompt: Effect.Effect<Agent.RunResult | void, Agent.AgentBusy | Agent.CannotContinue>): void {
+    const settle = (exit: Exit.Exit<Agent.RunResult | void, Agent.AgentBusy | Agent.CannotContinue>) =>
+      Effect.sync(() => {
+        this.settled = this.stage.journal.moment
+        const result = outcomeOf(exit)
+        if (result !== undefined) this.results.push(result)
+      })
+    this.driven = this.stage.journal.moment.position
+    this.drives = this.runs.length
+    this.fork(
+      Effect.withFiber((fiber) => {
+        this.driver = fiber
+        return Effect.exit(Effect.onExit(prompt, settle))
+      })
+    )
+  }
+
+  private readSome(events: Stream.Stream<AgentEvent, Agent.AgentBusy>, count: number) {
+    let read = 0
+    return Stream.runForEach(events, () =>
+      Effect.sync(() => {
+        if (++read === count) this.stop("take")
+      })
+    )
+  }
+
+  /**
+   * What the application does when nothing happens by itself any more: it aborts what does not end, then continues for as
+   * long as something is queued, then closes. False where there is nothing more to do.
+   */
+  goOn(): boolean {
+    const { agent, current } = this
+    if (agent === undefined) return false
+    if (this.isRunning) {
+      if (this.hearing.stopping !== undefined) return false
+      this.stop("abort", true)
+      return true
+    }
+    const last = this.runs.at(-1)
+    if (last !== undefined && current === undefined) last.aliveLater ??= this.stage.journal.alive()
+    if (this.closing !== undefined) return false
+    if (Effect.runSync(agent.state).isQueued && this.continuations < 2 * this.queued.length + 2) {
+      this.continuations += 1
+      this.stage.journal.write({ type: "command", does: "continue" })
+      this.drive(Effect.catchTag(agent.continue, "CannotContinue", () => agent.prompt("and now?")))
+    } else this.close()
+    return true
+  }
+
+  /** All is done that was due at this instant. */
+  pause(): void {
+    const last = this.runs.at(-1)
+    if (last?.end !== undefined && !this.isRunning) last.aliveAtEnd ??= this.stage.journal.alive()
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Commands
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private actAt(isDue: (when: World.When) => boolean): void {
+    for (const { when, does } of this.commands) if (isDue(when)) this.perform(does)
+    for (const act of this.acts) if ("when" in act && isDue(act.when)) this.stop(act.type)
+  }
+
+  private perform(does: Does): void {
+    const { agent } = this
+    if (agent === undefined) return
+    switch (does) {
+      case "steer":
+        return this.enqueue("steering", userMessage(`queued ${this.queued.length}`, this.stage.machine.now))
+      case "followUp":
+        return this.enqueue("followUp", userMessage(`queued ${this.queued.length}`, this.stage.machine.now))
+      case "abort":
+        return this.stop("abort")
+      case "close":
+        return this.close()
+    }
+    this.stage.journal.write({ type: "command", does })
+    switch (does) {
+      case "withdraw":
+        return this.withdraw()
+      case "clearQueues":
+        return Effect.runSync(agent.clearQueues)
+      case "deliverAll":
+        return Effect.runSync(Effect.andThen(agent.setSteeringMode("all"), agent.setFollowUpMode("all")))
+      case "prompt":
+        this.driven = this.stage.journal.moment.position
+        this.fork(Effect.exit(agent.prompt("another")))
+    }
+  }
+
+  private enqueue(queue: Queued["queue"], message: Message): void {
+    const { agent, queued } = this
+    if (agent === undefined) return
+    const { journal } = this.stage
+    const index = queued.length
+    journal.write({ type: "command", does: `${queue} ${index}` })
+    const receipt = Effect.runSync(queue === "steering" ? agent.steer(message) : agent.followUp(message))
+    const one: Queued = { ...journal.moment, queue, message, receipt, receipts: [], withdrawals: [] }
+    queued.push(one)
+    const hear = (says: Queued["receipts"][number]["says"]) => {
+      one.receipts.push({ ...journal.moment, says })
+      journal.write({ type: "receipt", queued: index, says: typeof says === "string" ? says : `turn ${says.turn}` })
+    }
+    // Outside of the machine: who waits for a receipt is no part of the world, and hears of it at once.
+    Effect.runFork(Effect.match(receipt.delivered, { onSuccess: hear, onFailure: ({ reason }) => hear(reason) }))
+  }
+
+  private withdraw(): void {
+    const last = this.queued.findLast(({ withdrawals }) => withdrawals.length === 0)
+    if (last === undefined) return
+    const isTaken = Effect.runSync(last.receipt.withdraw)
+    last.withdrawals.push({ ...this.stage.journal.moment, isTaken })
+  }
+
+  private close(): void {
+    if (this.closing !== undefined || this.agent === undefined) return
+    const { journal } = this.stage
+    const closing: NonNullable<Session["closing"]> = { asked: journal.moment }
+    this.closing = closing
+    journal.write({ type: "command", does: "close" })
+    const { hearing, isRunning } = this
+    if (isRunning) this.mark("close", false)
+    const end = Effect.sync(() => {
+      closing.ended = journal.moment
+    })
+    const closer = this.fork(Effect.andThen(Scope.close(this.scope, Exit.void), end))
+    this.closer = closer
+    // Closed while it is idle, a fiber that is made to wait before it does that may stop the run that has begun meanwhile.
+    if (!isRunning && closing.ended === undefined) hearing.begin("close", false)
+    if (hearing.stopping?.how === "close") hearing.tellThrough(closer)
+  }
+
+  /** Stops the run in a way in which its reader does it. An agent that is in no run hears nothing of it. */
+  stop(asked: Exclude<Recording.Stop["how"], "close">, isRescue = false): void {
+    const { agent, hearing, driver } = this
+    if (agent === undefined || asked === "die") return
+    // A prompt that is over cannot be left any more.
+    const how = driver === undefined || driver.pollUnsafe() !== undefined ? "abort" : asked
+    const isReached = how === "abort" || this.runs.length <= this.drives + 1
+    const { isBusy } = hearing
+    const isFirst = this.isRunning && isReached && this.mark(how, isRescue)
+    if (!isFirst) this.stage.journal.write({ type: "command", does: how })
+    if (how === "abort") {
+      if (isFirst && !isBusy && hearing.isReading) hearing.propose(hearing.stopping!.asked)
+      return Effect.runSync(agent.abort)
+    }
+    if (isFirst) hearing.tellThrough(driver!)
+    driver!.interruptUnsafe()
+  }
+
+  /** Writes down that the run is stopped; false where it was before. */
+  private mark(how: Recording.Stop["how"], isRescue: boolean): boolean {
+    const { hearing, current } = this
+    // All is told, and still that run is stopped, or the one that follows it.
+    if (current?.told !== undefined && current.hearing.stopping === undefined) current.hearing.begin(how, isRescue)
+    if (hearing.stopping !== undefined || (current?.told !== undefined && how !== "abort" && how !== "close"))
+      return false
+    hearing.begin(how, isRescue)
+    return true
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Listening
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private readonly listen = (event: AgentEvent): Effect.Effect<void> =>
+    Effect.withFiber((fiber) => {
+      if (event.type === "agent_start") this.open(fiber)
+      this.hearing.deliver()
+      const index = this.stage.journal.receive(event)
+      this.states.push(Effect.runSync(this.agent!.state))
+      this.actAt((when) => "event" in when && when.event === index)
+      return Effect.andThen(this.rest(index), this.finish(event, index))
+    })
+
+  private open(fiber: Fiber.Fiber<unknown, unknown>): void {
+    const { next, stage } = this
+    const last = this.current
+    if (last !== undefined) last.end = last.told
+    next.fiber = fiber
+    // Who closes the agent was made to wait, and stops this run instead of the last.
+    if (this.closing?.ended === undefined && this.closer !== undefined && next.stopping === undefined) {
+      next.begin("close", false)
+      next.tellThrough(this.closer)
+    }
+    const start = stage.journal.moment
+    const { driven } = this
+    this.runs.push({
+      from: this.runs.length === 0 ? 0 : driven > (this.runs.at(-1)!.end?.position ?? 0) ? driven : start.position,
+      start,
+      hearing: next,
+      firstEvent: this.states.length,
+      history: Effect.runSync(this.agent!.state).messages,
+      told: undefined,
+      end: undefined,
+      aliveAtEnd: undefined,
+      aliveLater: undefined
+    })
+    this.next = new Hearing(stage)
+    if (this.isWatched) return
+    this.isWatched = true
+    Effect.runFork(
+      Effect.andThen(
+        this.agent!.waitForIdle,
+        Effect.sync(() => this.idle())
+      )
+    )
+  }
+
+  private idle(): void {
+    this.isWatched = false
+    const { current, queued } = this
+    const { isStreaming, isQueued, ...state } = Effect.runSync(this.agent!.state)
+    const pending = queued.flatMap(({ receipts }, index) => (receipts.length === 0 ? [index] : []))
+    this.idles.push({ ...this.stage.journal.moment, state, isStreaming, isQueued, queued: queued.length, pending })
+    // The last run was over when it was aborted.
+    if (this.next.stopping !== undefined && this.next.stopping.how !== "close") this.next = new Hearing(this.stage)
+    if (current === undefined) return
+    current.end = this.stage.journal.moment
+    this.stage.journal.write({ type: "end" })
+  }
+
+  private rest(index: number): Effect.Effect<void> {
+    const { slowMs = 0, pauses = [] } = this.consumer
+    const ms = pauses.reduce((sum, pause) => (pause.event === index ? sum + pause.ms : sum), slowMs)
+    if (ms === 0) return Effect.void
+    const pause = this.stage.journal.track({ kind: "consumer", name: "pause" }, () => Effect.sleep(ms))
+    return Effect.provideService(pause, Clock.Clock, this.stage.clock)
+  }
+
+  private finish(event: AgentEvent, index: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { hearing, current } = this
+      const moment = this.stage.journal.write({ type: "read" })
+      hearing.read(moment)
+      if (event.type === "agent_end" && current !== undefined) current.told = moment
+      const dies = this.acts.some((act) => act.type === "die" && act.event === index)
+      return dies ? Effect.die(new Error("the listener dies")) : Effect.void
+    })
+  }
+}
+
+const outcomeOf = (
+  exit: Exit.Exit<Agent.RunResult | void, Agent.AgentBusy | Agent.CannotContinue>
+): Recording.Session["results"][number] | undefined => {
+  if (Exit.isSuccess(exit)) return exit.value ?? undefined
+  if (Cause.hasInterrupts(exit.cause)) return "interrupted"
+  const failure = exit.cause.reasons.find(Cause.isFailReason)
+  return failure?.error ?? "died"
+}
