@@ -1,10 +1,12 @@
 /**
- * Times variants of one piece of work against each other, and holds their ratios against bounds.
+ * Compares variants of one piece of work, and holds their ratios against bounds.
  *
- * Rounds are interleaved, and the fastest one of each variant counts: what else the machine does only adds time. On two
- * busy cores the ratio of the minima stayed within 10 % from run to run, while that of the medians doubled. No garbage is
- * collected between rounds: a full collection throws optimized code away, which made short rounds five times as slow.
+ * What counts is the processor time of a round, of all threads, and of all rounds the lower quartile; rounds are interleaved.
+ * On a busy machine that stays within 5 % from run to run, where clock time doubles. No garbage is collected between
+ * rounds: a full collection throws optimized code away, which made short rounds five times as slow.
  */
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
 
 export interface Variant {
   readonly name: string
@@ -28,35 +30,77 @@ export interface Row {
 /** How long the rounds of a comparison go on, in milliseconds; there is one in any case. */
 const ENOUGH = 6_000
 
-/** Compares all variants with the first one, and prints the result. */
+/** In a process for one variant: which one that is. */
+const only = process.argv[2] as `${number} ${string}` | undefined
+
+/** Compares all variants with the first one, in this process. */
 export const compare = async (title: string, variants: ReadonlyArray<Variant>): Promise<void> => {
-  const fastest = variants.map(() => Infinity)
+  if (only !== undefined) return
+  const costs = await roundsOf(variants.map((variant) => () => costOf(variant)))
+  printRatios(title, variants, costs)
+}
+
+/**
+ * Compares all variants with the first one, each in a process of its own, where no other has made the collector's work
+ * harder or the compiler's guesses worse.
+ */
+export const compareApart = async (title: string, variants: ReadonlyArray<Variant>): Promise<void> => {
+  for (const [index, variant] of variants.entries()) if (only === `${index} ${title}`) return serve(variant)
+  if (only !== undefined) return
+  const children = variants.map((_, index) => fork(process.argv[1]!, [`${index} ${title}`]))
+  for (const child of children) child.once("exit", (code) => code && process.exit(code))
+  await Promise.all(children.map((child) => once(child, "message")))
+  const costs = await roundsOf(children.map((child) => () => ask(child)))
+  for (const child of children) child.kill()
+  printRatios(title, variants, costs)
+}
+
+const serve = (variant: Variant): Promise<never> => {
+  process.on("message", () => void costOf(variant).then((cost) => process.send!(cost)))
+  process.send!("ready")
+  return new Promise(() => {})
+}
+
+const ask = async (child: ChildProcess): Promise<number> => {
+  child.send("round")
+  const [cost] = await once(child, "message")
+  return cost
+}
+
+const costOf = async ({ name, run, count }: Variant): Promise<number> => {
+  const start = process.cpuUsage()
+  const done = await run()
+  const { user, system } = process.cpuUsage(start)
+  if (done !== count) throw new Error(`"${name}" did ${done} things, not ${count}.`)
+  return (user + system) / 1000
+}
+
+const roundsOf = async (variants: ReadonlyArray<() => Promise<number>>): Promise<ReadonlyArray<number>> => {
+  const costs = variants.map((): Array<number> => [])
   const end = performance.now() + ENOUGH
   for (let round = 0; round === 0 || performance.now() < end; round++) {
     for (let i = 0; i < variants.length; i++) {
       const index = (i + round) % variants.length
-      fastest[index] = Math.min(fastest[index]!, await time(variants[index]!))
+      costs[index]!.push(await variants[index]!())
     }
   }
+  return costs.map(lowerQuartile)
+}
+
+const lowerQuartile = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)]!
+
+const printRatios = (title: string, variants: ReadonlyArray<Variant>, costs: ReadonlyArray<number>): void =>
   print(
     title,
     variants.map(({ name, atMost }, index) => ({
       name,
-      value: fastest[index]!,
+      value: costs[index]!,
       unit: "ms",
-      ratio: fastest[index]! / fastest[0]!,
+      ratio: costs[index]! / costs[0]!,
       bound: atMost === undefined ? undefined : { of: "ratio", atMost }
     }))
   )
-}
-
-const time = async ({ name, run, count }: Variant): Promise<number> => {
-  const start = performance.now()
-  const done = await run()
-  const ms = performance.now() - start
-  if (done !== count) throw new Error(`"${name}" did ${done} things, not ${count}.`)
-  return ms
-}
 
 /** Prints rows of the table. A bound that is missed makes the exit code 1. */
 export const print = (title: string, rows: ReadonlyArray<Row>): void => {

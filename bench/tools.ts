@@ -1,7 +1,7 @@
 /** Turns with tool calls, one by one and side by side, against pi-agent-core. */
 import * as Effect from "effect/Effect"
 import * as Loop from "../src/Loop.ts"
-import { compare } from "./harness.ts"
+import { compareApart } from "./harness.ts"
 import * as pi from "./pi.ts"
 import { allHooks, countEvents, echo, model, prompt, provide, turnsOf } from "./support.ts"
 
@@ -25,7 +25,7 @@ for (const { turns, calls } of [
     run: () => pi.countEvents(agentLoop, { responses }, "tool_execution_end"),
     count
   }))
-  await compare(`${turns} turns, calls in each: ${calls}`, [
+  await compareApart(`${turns} turns, calls in each: ${calls}`, [
     pi80!,
     pi16!,
     variantOf("Loop.run", undefined),

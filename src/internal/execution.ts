@@ -2,6 +2,7 @@
  * Executes calls in fibers of their own, as many at a time as may be, those that use one resource in turn. What happens is
  * reported; what came of a call is in the call, whether its report was taken in or not.
  */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -85,7 +86,7 @@ export class Execution<S extends Executing, R> {
   }
 
   /** Known before its first step, which may abort the run. The run's end is that of a fiber that does not stop in time. */
-  private fork<R2>(effect: Effect.Effect<void, never, R2>) {
+  private fork<A, E, R2>(effect: Effect.Effect<A, E, R2>) {
     const registered = Effect.withFiber((fiber) => {
       this.fibers.push(Fiber.runIn(fiber, this.run.scope))
       return effect
@@ -108,7 +109,12 @@ export class Execution<S extends Executing, R> {
         const outcome = outcomeOf(executed)
         slot.outcome = outcome
         if (this.options.hooks.afterToolCall !== undefined) {
-          const after = yield* Effect.exit(restore(this.askAfter(ready, outcome)))
+          const asked = this.askAfter(ready, outcome)
+          // A fiber that others interrupted, or that interrupted itself, asks nobody any more.
+          const isInterrupted = Exit.isFailure(executed) && Cause.hasInterrupts(executed.cause)
+          const after = yield* isInterrupted
+            ? Effect.flatMap(this.fork(asked), Fiber.await)
+            : Effect.exit(restore(asked))
           if (Exit.isSuccess(after)) slot.outcome = after.value
           else if (!wasAborted(this.run, after)) slot.outcome = failedOutcome(after)
         }

@@ -146,6 +146,25 @@ describe("afterToolCall", () => {
     })
   )
 
+  it.effect("runs after a call whose fiber was interrupted, though the run was not aborted", () =>
+    Effect.gen(function* () {
+      const interrupting = Effect.withFiber((fiber) => {
+        fiber.interruptUnsafe()
+        return Effect.never
+      })
+      for (const execute of [() => interrupting, () => Effect.interrupt]) {
+        const trace = yield* play([[call("a")], [say("ok")]], {
+          tools: [tool("a", execute)],
+          hooks: {
+            afterToolCall: ({ isError }) =>
+              Effect.as(Effect.sleep(10), { content: [{ type: "text", text: `mended, error: ${isError}` }] })
+          }
+        })
+        expect([trace.resultTexts, trace.reason]).toEqual([["mended, error: true"], "completed"])
+      }
+    })
+  )
+
   it.effect("runs after a call that failed, not after one that was refused", () =>
     Effect.gen(function* () {
       const asked: Array<[string, boolean]> = []
