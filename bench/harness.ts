@@ -1,7 +1,7 @@
 /**
  * Compares variants of one piece of work, and holds their ratios against bounds.
  *
- * What counts is the processor time of a round, of all threads, and of all rounds the lower quartile; rounds are interleaved.
+ * What counts is the processor time of a round, of all threads, and of all rounds the lower decile; rounds are interleaved.
  * On a busy machine that stays within 5 % from run to run, where clock time doubles. No garbage is collected between
  * rounds: a full collection throws optimized code away, which made short rounds five times as slow.
  */
@@ -84,11 +84,11 @@ const roundsOf = async (variants: ReadonlyArray<() => Promise<number>>): Promise
       costs[index]!.push(await variants[index]!())
     }
   }
-  return costs.map(lowerQuartile)
+  return costs.map(lowerDecile)
 }
 
-const lowerQuartile = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)]!
+const lowerDecile = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 10)]!
 
 const printRatios = (title: string, variants: ReadonlyArray<Variant>, costs: ReadonlyArray<number>): void =>
   print(

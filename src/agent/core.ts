@@ -241,8 +241,10 @@ export class Core<R> {
   /** Takes an event in, before the listeners are told of it. */
   private take(running: Running, event: AgentEvent): void {
     const before = this.watchers.length === 0 ? undefined : this.unfolded
-    if (event.type === "message_update") this.update = event
-    else this.fold(AgentState.reduce(this.folded, event))
+    if (event.type === "message_update") {
+      this.update = event
+      if (before === undefined) return
+    } else this.fold(AgentState.reduce(this.folded, event))
     if (event.type === "turn_start") running.turn++
     else if (event.type === "agent_end") running.result = resultOf(event)
     if (before !== undefined) for (const watcher of this.watchers) watcher.offer(event, before)

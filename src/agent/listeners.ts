@@ -12,15 +12,20 @@ export type Listener<A> = (event: A) => Effect.Effect<void> | void
 interface Cursor<A> {
   event: number
   listener: number
-  listeners: ReadonlyArray<Listener<A>>
+  entries: ReadonlyArray<Entry<A>>
+}
+
+/** The same function may be there twice. */
+interface Entry<A> {
+  readonly listener: Listener<A>
 }
 
 export class Listeners<A> {
-  private all: ReadonlyArray<Listener<A>> = []
+  private all: ReadonlyArray<Entry<A>> = []
 
-  /** Adds a listener, and gives what removes it again. The same function may be added twice. */
+  /** Adds a listener, and gives what removes it again. */
   add(listener: Listener<A>): () => void {
-    const own: Listener<A> = (event) => listener(event)
+    const own = { listener }
     this.all = [...this.all, own]
     return () => {
       this.all = this.all.filter((other) => other !== own)
@@ -29,7 +34,7 @@ export class Listeners<A> {
 
   /** Tells events one after the other; `before` is called with each before its listeners are. */
   deliver(events: ReadonlyArray<A>, before: (event: A) => void): Effect.Effect<void> {
-    const cursor: Cursor<A> = { event: 0, listener: 0, listeners: this.all }
+    const cursor: Cursor<A> = { event: 0, listener: 0, entries: this.all }
     const rest: Effect.Effect<void> = Effect.suspend(() => {
       const advanced = Result.try(() => this.advance(events, before, cursor))
       const waited = Result.isSuccess(advanced) ? advanced.success : Effect.die(advanced.failure)
@@ -48,13 +53,14 @@ export class Listeners<A> {
       const event = events[cursor.event]!
       if (cursor.listener === 0) {
         before(event)
-        cursor.listeners = this.all
+        cursor.entries = this.all
       }
-      while (cursor.listener < cursor.listeners.length) {
-        const listener = cursor.listeners[cursor.listener++]!
-        if (cursor.listeners !== this.all && !this.all.includes(listener)) continue
-        const waited = listener(event)
-        if (Effect.isEffect(waited)) return waited
+      const { entries } = cursor
+      while (cursor.listener < entries.length) {
+        const entry = entries[cursor.listener++]!
+        if (entries !== this.all && !this.all.includes(entry)) continue
+        const waited = entry.listener(event)
+        if (waited !== undefined && Effect.isEffect(waited)) return waited
       }
       cursor.listener = 0
     }
