@@ -26,7 +26,7 @@ import {
 // Scripts
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Lets time pass. The events before it and those after it come in different arrays. */
+/** Lets time pass. */
 export const Wait = Schema.Struct({
   type: Schema.tag("wait"),
   ms: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
@@ -120,7 +120,10 @@ export const parse = (text: string): Effect.Effect<Script, InvalidScript> =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 export interface Options {
-  /** The greatest number of events in one array. Without it, all events between two waits come in one. */
+  /**
+   * The greatest number of events in one array; 1 unless given. A run is aborted between arrays: the events of one that has
+   * come are all told.
+   */
   readonly arrays?: number | undefined
 }
 
@@ -137,7 +140,7 @@ export class Scripted extends Context.Service<
 
 export const make = (script: Script, options?: Options): Effect.Effect<Scripted["Service"]> =>
   Effect.sync(() => {
-    const turns = script.turns.map((turn) => compile(turn, Math.max(1, options?.arrays ?? Infinity)))
+    const turns = script.turns.map((turn) => compile(turn, Math.max(1, options?.arrays ?? 1)))
     const requests: Array<ProviderRequest> = []
     const streams = { opened: 0, closed: 0 }
     const open = (request: ProviderRequest) =>

@@ -59,7 +59,7 @@ describe("back-pressure", () => {
 
   it.effect("a consumer that stops reading stops the run at its next wait", () =>
     Effect.gen(function* () {
-      const scripted = yield* Scripted.make({ turns: [[say("one"), pause(10), say("two")], [say("never")]] })
+      const scripted = yield* Scripted.make({ turns: [[say("one"), pause(10), say("two")], [say("never")]] }, { arrays: Infinity })
       yield* Effect.scoped(
         Effect.gen(function* () {
           const pull = yield* Stream.toPull(stream(scripted))
@@ -77,7 +77,7 @@ describe("back-pressure", () => {
   it.effect("tools that were started go on without it", () =>
     Effect.gen(function* () {
       let finished = 0
-      const scripted = yield* Scripted.make({ turns: [[call("a"), call("b")]] })
+      const scripted = yield* Scripted.make({ turns: [[call("a"), call("b")]] }, { arrays: Infinity })
       const counting = (name: string) =>
         tool(name, () =>
           Effect.delay(
@@ -111,7 +111,7 @@ describe("an interrupted pull", () => {
       const options = { tools: [slow("a", 30), slow("b", 12)] }
       const whole = yield* play(turns, options)
       for (const patience of [1, 3, 10]) {
-        const scripted = yield* Scripted.make({ turns })
+        const scripted = yield* Scripted.make({ turns }, { arrays: Infinity })
         const events: Array<AgentEvent> = []
         let interrupted = 0
         const reading = Effect.scoped(
@@ -176,7 +176,7 @@ describe("depth", () => {
   it.effect("neither do 2,000 turns", () =>
     Effect.gen(function* () {
       const turns = Array.from({ length: 2000 }, (_, index) => [call("a", {}, `c${index}`)])
-      const scripted = yield* Scripted.make({ turns: [...turns, [say("ok")]] })
+      const scripted = yield* Scripted.make({ turns: [...turns, [say("ok")]] }, { arrays: Infinity })
       const count = yield* Stream.runCount(stream(scripted, { tools: [tool("a")] }))
       expect(count).toBeGreaterThan(20_000)
       expect(scripted.streams).toEqual({ opened: 2001, closed: 2001 })

@@ -62,7 +62,7 @@ const leaving: Record<string, Leave> = {
 
 const leave = Effect.fnUntraced(function* (how: Leave, turn: Scripted.Turn, options: Options) {
   yield* TestClock.adjust(0)
-  const scripted = yield* Scripted.make({ turns: [turn, [say("never")]] })
+  const scripted = yield* Scripted.make({ turns: [turn, [say("never")]] }, { arrays: Infinity })
   const fiber = yield* Effect.forkDetach(
     Effect.andThen(
       how(stream(scripted, options)),

@@ -34,7 +34,7 @@ const eventsOf = (turn: Scripted.Turn) => Effect.map(playTurn(turn), ({ arrays }
 const errorOf = (exit: Exit.Exit<void, unknown>) => (Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
 
 describe("turns", () => {
-  it.effect("events are played as they are, and in one array", () =>
+  it.effect("events are played as they are, each in an array of its own", () =>
     Effect.gen(function* () {
       const turn: Scripted.Turn = [
         { type: "text_start", contentIndex: 0 },
@@ -44,7 +44,7 @@ describe("turns", () => {
         { type: "done", reason: "length", stopDetail: { type: "cut" } }
       ]
       const { arrays, exit } = yield* playTurn(turn)
-      expect(arrays).toEqual([turn])
+      expect(arrays).toEqual(turn.map((event) => [event]))
       expect(Exit.isSuccess(exit)).toBe(true)
     })
   )
@@ -55,22 +55,25 @@ describe("turns", () => {
       const lengths = Effect.fnUntraced(function* (arrays: number | undefined) {
         return (yield* playTurn(turn, { arrays })).arrays.map((events) => events.length)
       })
-      expect(yield* lengths(undefined)).toEqual([10])
+      expect(yield* lengths(Infinity)).toEqual([10])
       expect(yield* lengths(4)).toEqual([4, 4, 2])
-      expect(yield* lengths(1)).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+      for (const one of [1, 0, undefined]) expect(yield* lengths(one)).toEqual(Array.from({ length: 10 }, () => 1))
     })
   )
 
   it.effect("a wait lets virtual time pass and separates arrays", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(
-        playTurn([
-          { type: "wait", ms: 5 },
-          { type: "start" },
-          { type: "wait", ms: 20 },
-          { type: "text", text: "a" },
-          { type: "wait", ms: 0 }
-        ])
+        playTurn(
+          [
+            { type: "wait", ms: 5 },
+            { type: "start" },
+            { type: "wait", ms: 20 },
+            { type: "text", text: "a" },
+            { type: "wait", ms: 0 }
+          ],
+          { arrays: Infinity }
+        )
       )
       yield* TestClock.adjust(24)
       expect(fiber.pollUnsafe()).toBeUndefined()

@@ -34,7 +34,8 @@ export const scripts = (
 ) => {
   const conversations = new Map<string, Scripted.Scripted["Service"]>()
   const of = (prompt: string) => {
-    const scripted = conversations.get(prompt) ?? Effect.runSync(Scripted.make({ turns: turns(prompt) }))
+    const scripted =
+      conversations.get(prompt) ?? Effect.runSync(Scripted.make({ turns: turns(prompt) }, { arrays: Infinity }))
     conversations.set(prompt, scripted)
     return scripted
   }

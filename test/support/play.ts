@@ -77,7 +77,8 @@ const MOST = 50_000
 
 /** Plays a run whose end must come, and must obey the grammar. */
 export const play = Effect.fnUntraced(function* (source: Source, options: Options = {}, how: How = {}) {
-  const scripted = "stream" in source ? undefined : yield* Scripted.make({ turns: source }, { arrays: how.arrays })
+  const scripted =
+    "stream" in source ? undefined : yield* Scripted.make({ turns: source }, { arrays: how.arrays ?? Infinity })
   const provider = "stream" in source ? source : scripted!
   // A clock that was never moved warns from an interruptible fiber of its own, which an abort would end.
   yield* TestClock.adjust(0)

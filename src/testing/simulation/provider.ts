@@ -14,7 +14,7 @@ type Step = World.Turn[number]
 
 export const makeProvider = (stage: Stage, world: World.World): Effect.Effect<Provider["Service"]> =>
   Effect.map(
-    Scripted.make({ turns: world.turns.map(scriptOf) }, { arrays: world.arrays }),
+    Scripted.make({ turns: world.turns.map(scriptOf) }, { arrays: world.arrays ?? Infinity }),
     (scripted): Provider["Service"] => {
       let requests = 0
       return {
