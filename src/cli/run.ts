@@ -11,7 +11,7 @@ import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Loop from "../Loop.ts"
 import * as Tools from "../tools/Tools.ts"
-import { WorkingDirectory } from "../tools/WorkingDirectory.ts"
+import { Workspace } from "../tools/Workspace.ts"
 import { systemMessage, UsageError } from "./failures.ts"
 import * as Json from "./json.ts"
 import type { Options } from "./options.ts"
@@ -37,7 +37,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     options.mode === "json"
       ? print(events, Json.format({ fullUpdates: options.fullUpdates }))
       : print(events, Text.format({ colours: yield* canColour }))
-  return yield* printing.pipe(Effect.provide(provider.layer), Effect.provideService(WorkingDirectory, cwd))
+  return yield* printing.pipe(Effect.provide([provider.layer, Workspace.layer({ root: cwd })]))
 })
 
 const systemPrompt = (cwd: string) =>

@@ -12,7 +12,6 @@ import * as Fiber from "effect/Fiber"
 import type * as FileSystem from "effect/FileSystem"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
 import * as ChildProcess from "effect/process/ChildProcess"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
@@ -26,6 +25,7 @@ import * as Keep from "./internal/keep.ts"
 import * as Output from "./internal/output.ts"
 import { find, kind, systemMessage, workingDirectory } from "./internal/paths.ts"
 import { clean, count, failure, orElse, plural, result } from "./internal/text.ts"
+import type { Workspace } from "./Workspace.ts"
 
 export { MAX_BYTES, MAX_LINES } from "./internal/output.ts"
 
@@ -47,7 +47,7 @@ const Parameters = Schema.Struct({
   )
 })
 
-type Services = ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+type Services = ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Workspace
 
 export const tool: Tool.Tool<typeof Parameters.Type, Services> = Tool.make({
   name: "bash",

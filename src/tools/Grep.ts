@@ -6,8 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type * as FileSystem from "effect/FileSystem"
-import type * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
 import * as ChildProcess from "effect/process/ChildProcess"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
@@ -18,6 +16,7 @@ import * as Lines from "./internal/lines.ts"
 import * as Output from "./internal/output.ts"
 import { find, kind, systemMessage, workingDirectory } from "./internal/paths.ts"
 import { failure, plural, result, showName } from "./internal/text.ts"
+import type { Workspace } from "./Workspace.ts"
 
 /** How many matching lines one call gives: by default, and at most. */
 export const DEFAULT_LIMIT = 100
@@ -54,7 +53,7 @@ const Parameters = Schema.Struct({
 })
 type Parameters = typeof Parameters.Type
 
-type Services = ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+type Services = ChildProcessSpawner.ChildProcessSpawner | Workspace
 
 export const tool: Tool.Tool<Parameters, Services> = Tool.make({
   name: "grep",

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import { cannot, find, kind } from "./internal/paths.ts"
 import { count, failure, result, showName } from "./internal/text.ts"
+import type { Workspace } from "./Workspace.ts"
 
 /** How many entries one call gives at most. */
 export const MAX_ENTRIES = 500
@@ -19,7 +20,7 @@ const Parameters = Schema.Struct({
   )
 })
 
-export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path> = Tool.make({
+export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path | Workspace> = Tool.make({
   name: "ls",
   description:
     "List a folder, dotfiles included, sorted by name, with sizes in bytes. Names end with / for folders and @ for links " +

@@ -8,12 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Lines from "./internal/lines.ts"
 import { cannot, find, type Found, kind } from "./internal/paths.ts"
 import { count, failure, orElse, plural, result, showName } from "./internal/text.ts"
+import type { Workspace } from "./Workspace.ts"
 
 /** How many lines one call gives at most, and by default. */
 export const MAX_LINES = 2000
@@ -40,7 +40,7 @@ const Parameters = Schema.Struct({
   )
 })
 
-export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path> = Tool.make({
+export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Workspace> = Tool.make({
   name: "read",
   description:
     "Read a file. Of a text file, one call gives at most " +

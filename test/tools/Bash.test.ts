@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterEach, describe, expect, it as plain, layer, vi } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -18,7 +17,7 @@ import { dirname } from "node:path"
 import type * as Tool from "../../src/Tool.ts"
 import * as Bash from "../../src/tools/Bash.ts"
 import { Environment } from "../../src/tools/Environment.ts"
-import { execute, failureOf, folder, textOf, within } from "./support.ts"
+import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
 const bash = (command: string, timeout?: number, update?: Tool.Call["update"]) =>
   execute(Bash.tool, timeout === undefined ? { command } : { command, timeout }, update)
@@ -70,7 +69,7 @@ const deathWatch = Effect.fnUntraced(function* () {
   return { path, dead: watcher.exitCode }
 })
 
-layer(NodeServices.layer, { excludeTestServices: true })("bash", (it) => {
+layer(services, { excludeTestServices: true })("bash", (it) => {
   describe("results", () => {
     it.effect("a command gives what it prints, in the working directory", () =>
       Effect.gen(function* () {
@@ -402,7 +401,7 @@ const running = Effect.fnUntraced(function* (timeout?: number) {
   }
   const fiber = yield* bash("command", timeout, update).pipe(
     Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner),
-    Effect.provide(NodeServices.layer),
+    Effect.provide(services),
     Effect.forkChild
   )
   yield* print("begin\n")

@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, layer } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,7 +9,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { spawnSync } from "node:child_process"
 import type * as Tool from "../../src/Tool.ts"
 import * as Grep from "../../src/tools/Grep.ts"
-import { execute, failureOf, folder, textOf, within } from "./support.ts"
+import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
 type Params = Parameters<typeof Grep.tool.execute>[0]
 
@@ -34,7 +33,7 @@ const isAlive = (pid: number) => {
   }
 }
 
-layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
+layer(services, { excludeTestServices: true })("grep", (it) => {
   it.effect("matching lines come as path:line:text in the order of the paths, context as path-line-text", () =>
     Effect.gen(function* () {
       const path = yield* folder({ "b.txt": "one\ntwo\nthree\n", "a/c.txt": "two\r\n", ".dot": "two", "z.md": "Two" })
@@ -229,7 +228,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       Effect.gen(function* () {
         const path = yield* folder()
         spawnSync("mkfifo", [`${path}/pipe`])
-        const failed = (name: string) => within(path)(failureOf(Grep.tool, { pattern: "x", path: name }))
+        const search = (name: string) => failureOf(Grep.tool, { pattern: "x", path: name })
+        const failed = (name: string) => within(path, { extraFolders: ["/dev"] })(search(name))
         expect(yield* failed("pipe")).toBe("pipe is a named pipe: only folders and files can be searched.")
         expect(yield* failed("/dev/zero")).toBe("/dev/zero is a device: only folders and files can be searched.")
         expect(yield* failed("none")).toBe("Cannot look at none: there is no such file or folder.")
@@ -277,10 +277,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       const fs = yield* FileSystem.FileSystem
       const stat = () =>
         Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "stat" }))
-      const message = yield* Effect.provideService(failureOf(Grep.tool, { pattern: "x" }), FileSystem.FileSystem, {
-        ...fs,
-        stat
-      })
+      const search = within(".")(failureOf(Grep.tool, { pattern: "x" }))
+      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, stat })
       expect(message).toBe("Cannot look at .: permission denied.")
     })
   )

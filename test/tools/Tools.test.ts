@@ -7,7 +7,7 @@ import * as Bash from "../../src/tools/Bash.ts"
 import * as Grep from "../../src/tools/Grep.ts"
 import * as Read from "../../src/tools/Read.ts"
 import * as Tools from "../../src/tools/Tools.ts"
-import { WorkingDirectory } from "../../src/tools/WorkingDirectory.ts"
+import { Workspace } from "../../src/tools/Workspace.ts"
 import { execute, folder, textOf } from "./support.ts"
 
 it("the sets have their tools, and nothing in the first can change a file", () => {
@@ -18,7 +18,7 @@ it("the sets have their tools, and nothing in the first can change a file", () =
 it.live("a toolset works in the working directory that it was made with", () =>
   Effect.gen(function* () {
     const path = yield* folder({ "file.txt": "needle" })
-    const layer = Toolset.layer(...Tools.coding).pipe(Layer.provide(Layer.succeed(WorkingDirectory, path)))
+    const layer = Toolset.layer(...Tools.coding).pipe(Layer.provide(Workspace.layer({ root: path })))
     const { tools } = yield* Effect.provide(Toolset, layer)
     const given = [{ path: "file.txt" }, {}, { pattern: "needle" }, { command: "pwd" }]
     const texts = yield* Effect.forEach(tools, (tool, index) => Effect.map(execute(tool, given[index]), textOf))

@@ -29,11 +29,18 @@ export const count = (n: number): string => n.toLocaleString("en-US")
 /** `1 line`, `2 lines` */
 export const plural = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
 
-/** A file name on one line: one with control characters, or others that move text about, is quoted and escaped. */
-export const showName = (name: string): string =>
-  unprintable.test(name)
-    ? JSON.stringify(name).replaceAll(new RegExp(unprintable, "gu"), (char) => `\\u${hex(char)}`)
-    : name
+/**
+ * A file name on one line: one with control characters, or others that move text about, is quoted and escaped, and of a
+ * very long one only the beginning and the end are given.
+ */
+export const showName = (name: string): string => {
+  const short = name.length > MAX_NAME ? `${name.slice(0, MAX_NAME / 2)}…${name.slice(-MAX_NAME / 2)}` : name
+  return unprintable.test(short)
+    ? JSON.stringify(short).replaceAll(new RegExp(unprintable, "gu"), (char) => `\\u${hex(char)}`)
+    : short
+}
+
+const MAX_NAME = 400
 
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
