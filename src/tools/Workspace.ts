@@ -1,6 +1,7 @@
 /**
  * Where the tools of an agent may go: a root folder, which relative paths are against and commands run in, and further
- * folders. What a pattern closes is not read, or not changed.
+ * folders. What a pattern closes is not read, or not changed. One workspace is for one agent: it remembers what the agent
+ * has seen of files, so that an edit does not overwrite what somebody else has changed since.
  *
  * A path is checked where it leads to, with all symbolic links followed, and tools work on that real path from then on. A
  * tool that opens files looks again at what it has opened (`internal/open.ts`). This holds the tools, not the commands
@@ -12,9 +13,11 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
+import * as Result from "effect/Result"
 import type * as Tool from "../Tool.ts"
 import { cannot, isMissing, isNoFolder } from "./internal/errors.ts"
 import * as Patterns from "./internal/patterns.ts"
+import * as Seen from "./internal/seen.ts"
 import { count, failure, showName } from "./internal/text.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -39,6 +42,8 @@ export interface Options {
   readonly deny?: ReadonlyArray<string> | undefined
   /** What tools may read but not change. Default: `[".git"]`. */
   readonly denyChanges?: ReadonlyArray<string> | undefined
+  /** Whether tools refuse to overwrite what somebody else has changed since they last saw it. Default: true. */
+  readonly checkChanges?: boolean | undefined
 }
 
 /** Files that usually hold passwords and keys. */
@@ -85,6 +90,10 @@ export class Workspace extends Context.Service<
     readonly admit: (path: string) => void
     /** Where a path leads to that may not exist, without a check: what calls of a batch that mean one file have in common. */
     readonly realPath: (given: string) => Effect.Effect<string>
+    /** Whether a real path still is one: none of the folders on the way has been exchanged for a link. */
+    readonly isReal: (path: string) => Effect.Effect<boolean, PlatformError.PlatformError>
+    /** What tools last saw of files. */
+    readonly seen: Seen.Seen
   }
 >()("effect-agent/tools/Workspace") {
   static readonly layer = (options: Options = {}): Layer.Layer<Workspace, never, FileSystem.FileSystem | Path.Path> =>
@@ -130,7 +139,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     const mistake = mistakeIn(given)
     if (mistake !== undefined) return yield* failure(mistake)
     const asked = resolve(root, given)
-    const name = yield* Effect.mapError(canonical(asked), (error) => {
+    const { look, name } = yield* Effect.mapError(follow(asked), (error) => {
       // What is outside does not even tell why it cannot be looked at.
       const outside = folders.every((one) => inside(one, asked) === undefined)
       return outside ? failure(`${showName(given)} ${OUTSIDE}.`) : cannot("look at", given)(error)
@@ -145,12 +154,38 @@ const make = Effect.fnUntraced(function* (options: Options) {
     if (name !== asked && asNamed !== undefined && asNamed !== OUTSIDE) {
       return yield* failure(`${showName(given)} ${asNamed}.`)
     }
-    const info = yield* fs.stat(name).pipe(
-      Effect.catchIf(isMissing, () => Effect.undefined),
-      Effect.mapError(cannot("look at", given))
-    )
-    return { given, path: name, info }
+    return { given, path: name, info: yield* Effect.mapError(look, cannot("look at", given)) }
   })
+
+  /** Where a path leads to, and a look at what is there. */
+  const follow = Effect.fnUntraced(function* (asked: string) {
+    const straight = yield* Effect.result(walk(asked))
+    if (Result.isSuccess(straight) && straight.success !== LINK) {
+      return { name: asked, look: Effect.succeed(straight.success) }
+    }
+    const name = yield* canonical(asked)
+    return { name, look: Effect.catchIf(fs.stat(name), isMissing, () => Effect.undefined) }
+  })
+
+  /**
+   * What is at a path, if no name from the folder on is a link. The folder's own path has none, so that this is as good as
+   * asking for the real path, which would look at each name from the top of the disk.
+   */
+  const walk = Effect.fnUntraced(function* (name: string) {
+    const container = folders.find((one) => inside(one, name) !== undefined)
+    if (container === undefined) return LINK
+    const names = inside(container, name)!.split(path.sep)
+    let at = container
+    let info = yield* lookAt(at)
+    for (const next of names) {
+      if (info === undefined || info.type === "SymbolicLink" || next === "") break
+      at = path.join(at, next)
+      info = yield* lookAt(at)
+    }
+    return info?.type === "SymbolicLink" ? LINK : info
+  })
+
+  const lookAt = (name: string) => Effect.catchIf(fs.lstat(name), isMissing, () => Effect.undefined)
 
   /** The real path of what may not exist: that of the folders that do, and the rest as it is named. */
   const canonical = Effect.fnUntraced(function* (asked: string): Effect.fn.Return<string, PlatformError.PlatformError> {
@@ -158,11 +193,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     let rest: Array<string> = []
     for (let links = 0; ;) {
       const real = yield* Effect.result(fs.realPath(name))
-      if (real._tag === "Success") return path.join(real.success, ...rest)
+      if (Result.isSuccess(real)) return path.join(real.success, ...rest)
       if (!isMissing(real.failure) && !isNoFolder(real.failure)) return yield* real.failure
       const link = yield* Effect.result(fs.readLink(name))
       const parent = path.dirname(name)
-      if (link._tag === "Success") {
+      if (Result.isSuccess(link)) {
         // A link to nowhere: what is written through it is made where it points.
         if (++links > MAX_LINKS) return yield* real.failure
         name = path.resolve(yield* fs.realPath(parent), link.success)
@@ -179,9 +214,17 @@ const make = Effect.fnUntraced(function* (options: Options) {
     locate,
     allows: (name: string, access: Access) => refusal(name, access) === undefined,
     admit: (name: string) => void admitted.add(name),
-    realPath: (given: string) => Effect.orElseSucceed(canonical(resolve(root, given)), () => resolve(root, given))
+    isReal: (name: string) =>
+      Effect.flatMap(walk(name), (found) =>
+        found === LINK ? Effect.map(canonical(name), (real) => real === name) : Effect.succeed(true)
+      ),
+    realPath: (given: string) => Effect.orElseSucceed(canonical(resolve(root, given)), () => resolve(root, given)),
+    seen: options.checkChanges === false ? Seen.nothing : Seen.make()
   }
 })
+
+/** There may be a link in the path. */
+const LINK = "link"
 
 /** As many as Linux follows. */
 const MAX_LINKS = 40

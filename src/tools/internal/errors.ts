@@ -17,6 +17,9 @@ export const isMissing = ({ reason }: PlatformError.PlatformError): boolean => r
 /** Whether a path goes on below a file. */
 export const isNoFolder = (error: PlatformError.PlatformError): boolean => codeOf(error) === "ENOTDIR"
 
+/** Whether a link was met where none was to be followed, or links that go round in a circle. */
+export const isLink = (error: PlatformError.PlatformError): boolean => codeOf(error) === "ELOOP"
+
 const why = (error: PlatformError.PlatformError): string => {
   switch (error.reason._tag) {
     case "NotFound":

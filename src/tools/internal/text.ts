@@ -23,6 +23,27 @@ export const decodeEnd = (bytes: Uint8Array): string => {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
+/**
+ * The last place, at `at` bytes or before, that does not fall into a character as a person sees it: a letter with its
+ * accents, an emoji of several. Characters are looked at with up to `REACH` bytes on both sides.
+ */
+export const characterStart = (bytes: Uint8Array, at: number): number => {
+  let place = at
+  while (place > 0 && isContinuation(bytes[place])) place--
+  let from = Math.max(0, place - REACH)
+  while (from < place && isContinuation(bytes[from])) from++
+  const before = decode(bytes.subarray(from, place))
+  const around = before + decodeStart(bytes.subarray(place, place + REACH))
+  const start = characters.segment(around).containing(before.length)?.index ?? before.length
+  // What is not UTF-8 has no characters, and one without end has to be cut somewhere.
+  if (start === 0 || around.includes("\ufffd")) return place
+  return place - encoder.encode(before.slice(start)).length
+}
+
+export const REACH = 128
+const characters = new Intl.Segmenter("en", { granularity: "grapheme" })
+const encoder = new TextEncoder()
+
 /** `100,000,000` */
 export const count = (n: number): string => n.toLocaleString("en-US")
 
