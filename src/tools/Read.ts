@@ -98,8 +98,8 @@ const readFile = Effect.fnUntraced(
     const isWhole = read === size && read < buffer.length
     const format = Formats.nameOf(start)
     const page = Page.make(wish.first, { lines: wish.limit, bytes: MAX_BYTES, lineBytes: MAX_LINE_BYTES })
-    while (read > 0 && format === undefined) {
-      if (page.push(buffer.subarray(0, read)) || isWhole || page.isBinary()) break
+    while (read > 0) {
+      if (format !== undefined || page.push(buffer.subarray(0, read)) || isWhole || page.isBinary()) break
       read = yield* file.read(buffer)
     }
     if (!page.hasMore()) page.end()

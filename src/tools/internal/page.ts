@@ -84,14 +84,14 @@ export const make = (first: number, limits: Limits): Page => {
     last = piece[piece.length - 1]!
   }
 
-  /** Ends the line that has come in pieces. */
+  /** Ends the line that has come in pieces; false if it has no room. */
   const endLine = (end: Uint8Array) => {
     const whole = end.length > 0 && last === CR ? pending - 1 : pending
     const hasRoom = takes(whole)
     pending = 0
     if (!hasRoom) {
       length = ended
-      return
+      return false
     }
     if (whole > limits.lineBytes) {
       length = ended + characterStart(kept.subarray(ended, length), limits.lineBytes)
@@ -100,6 +100,7 @@ export const make = (first: number, limits: Limits): Page => {
     copy(end)
     ended = length
     lines++
+    return true
   }
 
   return {
@@ -107,20 +108,18 @@ export const make = (first: number, limits: Limits): Page => {
       let from = skip(chunk)
       isBinary ||= from > 0 && chunk.subarray(0, from).includes(0)
       let start = from
-      while (!isFull) {
-        const at = chunk.indexOf(LF, from)
-        if (at === -1) break
+      for (let at = chunk.indexOf(LF, from); at !== -1; at = chunk.indexOf(LF, from)) {
         if (pending === 0 && at - from <= limits.lineBytes) {
           if (!takes(at - from)) break
           ended += at + 1 - from
           lines++
+          from = at + 1
         } else {
           copy(chunk.subarray(start, from))
           append(chunk.subarray(from, at))
-          endLine(LINE_END)
-          start = at + 1
+          start = from = at + 1
+          if (!endLine(LINE_END)) break
         }
-        from = at + 1
       }
       copy(chunk.subarray(start, from))
       if (isFull) return true
