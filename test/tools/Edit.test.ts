@@ -68,7 +68,10 @@ layer(services, { excludeTestServices: true })("edit", (it) => {
           ["a", "a", "x\ny", "x\ny"],
           // A CR that the model writes itself is what it says.
           ["a\nb\n", "a", "x\r\ny", "x\r\ny\nb\n"],
-          ["a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n"]
+          ["a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n"],
+          // Half a line ending is none: the CR goes along.
+          ["a\r\nb\r\n", "\nb", "\nc", "a\r\nc\r\n"],
+          ["a\r\nb\r\n", "\nb", " c", "a c\r\n"]
         ]
         for (const [content, oldText, newText, after] of cases) {
           const { bytes } = yield* edited(content, { oldText, newText })
