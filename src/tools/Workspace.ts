@@ -90,7 +90,7 @@ export class Workspace extends Context.Service<
     readonly admit: (path: string) => void
     /** Where a path leads to that may not exist, without a check: what calls of a batch that mean one file have in common. */
     readonly realPath: (given: string) => Effect.Effect<string>
-    /** Whether a real path still is one: none of the folders on the way has been exchanged for a link. */
+    /** Whether none of the folders on a real path has been exchanged for a link. It does not look at the last name. */
     readonly isReal: (path: string) => Effect.Effect<boolean, PlatformError.PlatformError>
     /** What tools last saw of files. */
     readonly seen: Seen.Seen
@@ -215,7 +215,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     allows: (name: string, access: Access) => refusal(name, access) === undefined,
     admit: (name: string) => void admitted.add(name),
     isReal: (name: string) =>
-      Effect.flatMap(walk(name), (found) =>
+      Effect.flatMap(walk(path.dirname(name)), (found) =>
         found === LINK ? Effect.map(canonical(name), (real) => real === name) : Effect.succeed(true)
       ),
     realPath: (given: string) => Effect.orElseSucceed(canonical(resolve(root, given)), () => resolve(root, given)),
