@@ -1,6 +1,8 @@
 /**
  * Finds a text where some differences do not count, and tells where it is in the text as it is.
  */
+import * as Search from "./search.ts"
+
 export type How = "lineEndings" | "blanksAndQuotes"
 
 /** From `start` to `end`, in UTF-16 code units. */
@@ -60,7 +62,8 @@ export const find = (folded: Folded, wanted: string, most: number): ReadonlyArra
   const endsBlank = how === "blanksAndQuotes" && isBlank(wanted.at(-1))
   const found: Array<Place> = []
   if (plain === "") return found
-  for (let at = text.indexOf(plain); at !== -1 && found.length < most; at = text.indexOf(plain, at + 1)) {
+  const search = Search.make(plain)
+  for (let at = search(text, 0); at !== -1 && found.length < most; at = search(text, at + 1)) {
     const next = at + plain.length
     if (endsBlank && next < text.length && text[next] !== "\n") continue
     const end = endOfUnit(original, places[next - 1]!)

@@ -12,6 +12,8 @@ const MAX_LINE = 200
 const MAX_LOOKED_AT = 4_000_000
 /** How many lines that are like the telling one are looked at more closely. */
 const MAX_CANDIDATES = 20
+/** By how many of its lines, from the first on, a text is compared. */
+const MAX_RANKED = 50
 /** How alike lines are, from 0 to 1, that are worth showing. */
 const LEAST = 0.4
 
@@ -19,7 +21,7 @@ const LEAST = 0.4
 export const describeNearest = (text: string, wanted: string): string => {
   const lines = linesOf(text.slice(0, MAX_LOOKED_AT))
   const wantedLines = linesOf(wanted)
-  const anchor = mostTelling(wantedLines)
+  const anchor = mostTelling(wantedLines.slice(0, MAX_RANKED))
   const likeness = makeLikeness(wantedLines[anchor]!)
   const candidates: Array<{ readonly index: number; readonly score: number }> = []
   for (const [index, line] of lines.entries()) {
@@ -31,7 +33,7 @@ export const describeNearest = (text: string, wanted: string): string => {
     candidates.sort((one, other) => other.score - one.score)
     candidates.splice(MAX_CANDIDATES)
   }
-  const measures = wantedLines.map(makeLikeness)
+  const measures = wantedLines.slice(0, MAX_RANKED).map(makeLikeness)
   const best = candidates
     .map(({ index }) => {
       const start = Math.max(0, index - anchor)

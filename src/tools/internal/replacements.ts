@@ -9,6 +9,7 @@
 import * as Result from "effect/Result"
 import * as Loose from "./loose.ts"
 import { describeNearest } from "./nearest.ts"
+import * as Search from "./search.ts"
 import { count } from "./text.ts"
 
 export interface Replacement {
@@ -121,7 +122,8 @@ const findExactly: (text: string, ...args: Parameters<Look>) => ReadonlyArray<Lo
   const places: Array<Loose.Place> = []
   const step = all ? oldText.length : 1
   const most = all ? MAX_PLACES : MAX_NAMED
-  for (let at = text.indexOf(oldText); at !== -1 && places.length <= most; at = text.indexOf(oldText, at + step)) {
+  const search = Search.make(oldText)
+  for (let at = search(text, 0); at !== -1 && places.length <= most; at = search(text, at + step)) {
     const start = oldText[0] === "\n" && text[at - 1] === "\r" ? at - 1 : at
     places.push({ start, end: at + oldText.length })
   }
