@@ -9,6 +9,7 @@ import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { type DuplicateTool, Toolset } from "../services/Toolset.ts"
 import * as Bash from "./Bash.ts"
 import * as Edit from "./Edit.ts"
+import * as Find from "./Find.ts"
 import * as Grep from "./Grep.ts"
 import * as Ls from "./Ls.ts"
 import * as Read from "./Read.ts"
@@ -16,7 +17,7 @@ import { type Options, Workspace } from "./Workspace.ts"
 import * as Write from "./Write.ts"
 
 /** Tools that change nothing. */
-export const readOnly = [Read.tool, Ls.tool, Grep.tool] as const
+export const readOnly = [Read.tool, Ls.tool, Grep.tool, Find.tool] as const
 
 /** Tools for work on the files of a folder. */
 export const coding = [...readOnly, Edit.tool, Write.tool, Bash.tool] as const

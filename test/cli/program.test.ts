@@ -252,7 +252,7 @@ describe("wrong usage", () => {
     [["--thinking", "deeply", "hi"], /--thinking cannot be "deeply": expected .*minimal/],
     [
       ["--tools", "read,reed", "hi"],
-      'There is no tool "reed": --tools takes read, ls, grep, edit, write, bash, or none.'
+      'There is no tool "reed": --tools takes read, ls, grep, find, edit, write, bash, or none.'
     ],
     [["--tools", "", "hi"], "--tools needs a value"],
     [["--tools", "read,,ls", "hi"], '--tools cannot be "read,,ls"'],

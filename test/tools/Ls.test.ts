@@ -43,6 +43,13 @@ layer(services, { excludeTestServices: true })("ls", (it) => {
     })
   )
 
+  it.effect("devices have a mark of their own", () =>
+    Effect.gen(function* () {
+      const result = yield* within("/dev")(ls())
+      expect(textOf(result).split("\n")).toEqual(expect.arrayContaining(["null%", "zero%"]))
+    })
+  )
+
   it.effect("a name stays on its line: control characters are shown escaped, others are left alone", () =>
     Effect.gen(function* () {
       const path = yield* folder({
@@ -71,7 +78,7 @@ layer(services, { excludeTestServices: true })("ls", (it) => {
       const result = yield* ls(path)
       const [list, note] = textOf(result).split("\n\n")
       expect(list!.split("\n")).toEqual(names.slice(0, Ls.MAX_ENTRIES).map((name) => `${name}  0`))
-      expect(note).toBe("[500 of 501 entries are shown. Use bash to see the others.]")
+      expect(note).toBe("[500 of 501 entries are shown. Use find to see the others.]")
       expect(result.details).toMatchObject({ total: 501, truncated: true })
     })
   )
