@@ -59,6 +59,7 @@ export const tool: Tool.Tool<typeof Parameters.Type, Services> = Tool.make({
     "server that is to stay with `setsid … >log 2>&1 &`.",
   parameters: Parameters,
   execute: Effect.fnUntraced(function* ({ command, timeout = DEFAULT_TIMEOUT }, call) {
+    if (command.includes("\0")) return yield* failure("A command cannot have a NUL character: printf can print one.")
     const cwd = yield* workingDirectory
     const { info } = yield* find(cwd)
     if (info.type !== "Directory") return yield* failure(`The working directory ${cwd} is ${kind(info)}.`)

@@ -36,7 +36,7 @@ const Parameters = Schema.Struct({
     })
   ),
   glob: Schema.optionalKey(
-    Schema.String.annotate({
+    Schema.String.check(Schema.isNonEmpty()).annotate({
       description:
         "Which files to search: names as *.{ts,tsx}, paths from `path` as src/**/*.md, or !*.test.ts for all others"
     })

@@ -176,7 +176,7 @@ layer(services, { excludeTestServices: true })("find", (it) => {
         expect(yield* failed({ pattern: "a\nb" })).toBe("A glob cannot have line breaks or NUL characters in it.")
         expect(yield* failed({ pattern: "a\0b" })).toBe("A glob cannot have line breaks or NUL characters in it.")
         expect(yield* failed({ pattern: "x".repeat(1_000_000) })).toBe(
-          "The pattern or glob is longer than the system takes: use a shorter one."
+          "The glob is too long: at most 1,000 characters."
         )
         expect(yield* failed({ pattern: "*", path: "file" })).toBe(
           "file is a file: only in folders can files be found."

@@ -89,7 +89,7 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
         "The pattern has a NUL character: a regular expression can say \\x00."
       )
       expect(yield* failed({ pattern: "x".repeat(1_000_000) })).toBe(
-        "The pattern or glob is longer than the system takes: use a shorter one."
+        "The pattern is longer than the system takes: use a shorter one."
       )
     })
   )
@@ -346,7 +346,7 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
       const stat = () =>
         Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "stat" }))
       const search = within(".")(failureOf(Grep.tool, { pattern: "x" }))
-      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, stat })
+      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, stat, lstat: stat })
       expect(message).toBe("Cannot look at .: permission denied.")
     })
   )

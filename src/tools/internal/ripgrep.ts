@@ -15,7 +15,7 @@ import type * as Tool from "../../Tool.ts"
 import { describeDefect } from "../../Tool.ts"
 import { systemMessage } from "./errors.ts"
 import * as Output from "./output.ts"
-import { failure } from "./text.ts"
+import { failure, plural } from "./text.ts"
 
 /** For all searches: dotfiles but not `.git`, ignore files also where there is no repository, and links not followed. */
 const COMMON = [
@@ -38,6 +38,9 @@ export interface Selection {
   readonly accepts: (path: string) => boolean
 }
 
+/** In UTF-16 code units. */
+const MAX_GLOB = 1000
+
 const everything: Selection = { args: [], accepts: () => true }
 
 /**
@@ -46,12 +49,16 @@ const everything: Selection = { args: [], accepts: () => true }
  */
 export const select = Effect.fnUntraced(function* (glob: string | undefined) {
   if (glob === undefined) return everything
+  if (glob.length > MAX_GLOB) return yield* failure(`The glob is too long: at most ${plural(MAX_GLOB, "character")}.`)
   if (/[\0\n\r]/.test(glob)) return yield* failure("A glob cannot have line breaks or NUL characters in it.")
+  if (/(^|\/)\.\.(\/|$)/.test(glob))
+    return yield* failure("A glob cannot lead out with `..`: give that folder as `path`.")
   const isNegative = glob.startsWith("!")
   const pattern = glob
     .replace(/^!/, "")
     .replace(/^(\.\/)+/, "")
     .replace(/\/$/, "/**")
+  if (pattern === "") return everything
   const compiled = Glob.make(pattern.includes("/") ? pattern.replace(/^\//, "") : `**/${pattern}`, { dot: true })
   const fs = yield* FileSystem.FileSystem
   // What an ignore file lets in by name, with `!`, comes in spite of this one: so each path is looked at once more.
@@ -63,9 +70,16 @@ export const select = Effect.fnUntraced(function* (glob: string | undefined) {
   return {
     // Only here does ripgrep say that a glob is wrong. It is of no other effect, since there is no `--pre`.
     args: [`--ignore-file=${file}`, `--pre-glob=${pattern}`],
-    accepts: (path: string) => Glob.match(compiled, path) !== isNegative
+    accepts: (path: string) =>
+      isNegative ? foldersOf(path).every((one) => !Glob.match(compiled, one)) : Glob.match(compiled, path)
   }
 })
+
+/** A path and the folders in it that lead there. */
+const foldersOf = (path: string): ReadonlyArray<string> => {
+  const names = path.split("/")
+  return names.map((_, index) => names.slice(0, index + 1).join("/"))
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The process
@@ -114,20 +128,23 @@ const cannotStart = (rg: string, error: PlatformError.PlatformError): Tool.ToolF
     : broken(systemMessage(error), error)
 
 const broken = (why: string, cause: unknown): Tool.ToolFailure => {
-  if (/\bE2BIG\b/.test(why))
-    return failure("The pattern or glob is longer than the system takes: use a shorter one.", cause)
+  if (/\bE2BIG\b/.test(why)) return failure("The pattern is longer than the system takes: use a shorter one.", cause)
   if (/\bNUL\b/.test(why)) return failure("The pattern has a NUL character: a regular expression can say \\x00.", cause)
   return failure(`ripgrep failed: ${why}.`, cause)
 }
 
-/** What ripgrep says is wrong, without the options that it would like to be given: there is no way to give them. */
+/**
+ * What ripgrep says is wrong, with as much of a pattern as a reader needs, and without the options that it would like to be
+ * given: there is no way to give them.
+ */
 const collect = Effect.fnUntraced(function* (stderr: Stream.Stream<Uint8Array, PlatformError.PlatformError>) {
   const output = Output.make()
   yield* Stream.runForEach(stderr, (chunk) => Effect.sync(() => output.add(chunk)))
-  return output
-    .tail(4 * 1024)
+  const parts = output.parts()
+  return (parts.isWhole ? parts.text : `${parts.head}\n${parts.tail}`)
     .replace(/\n\nConsider enabling multiline mode[^]*$/, ": a match never goes beyond its line.")
     .replace(/\n\nConsider enabling[^]*$/, ".")
+    .replaceAll(/^(.{200}).+(.{200})$/gmu, "$1…$2")
     .trim()
 })
 

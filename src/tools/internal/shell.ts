@@ -20,7 +20,7 @@ import * as Processes from "./processes.ts"
 const WRAPPER = `
 run() {
   trap : HUP INT QUIT TERM USR1 USR2
-  (if command -v bash >/dev/null 2>&1; then exec bash -c "$1" 2>&1; else exec sh -c "$1" 2>&1; fi)
+  (if command -v bash >/dev/null 2>&1; then exec bash -c -- "$1" 2>&1; else exec sh -c -- "$1" 2>&1; fi)
   printf '\\036%s %d\\036' "$2" $?
 }
 trap '' HUP INT QUIT TERM USR1 USR2
