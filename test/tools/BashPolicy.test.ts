@@ -9,7 +9,10 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Hooks from "../../src/services/Hooks.ts"
+import * as Tool from "../../src/Tool.ts"
 import * as BashPolicy from "../../src/tools/BashPolicy.ts"
+import { call, say } from "../support/make.ts"
+import { play } from "../support/play.ts"
 
 const callOf = (args: unknown, name = "bash"): Hooks.BeforeToolCall => ({
   message: {
@@ -209,6 +212,55 @@ describe("asking", () => {
   })
 })
 
+describe("in a run", () => {
+  /** Stands for the tool: what gets here was let through. */
+  const bash = Tool.make({
+    name: "bash",
+    description: "Runs.",
+    parameters: Schema.Struct({ command: Schema.String }),
+    execute: ({ command }) => Effect.succeed(`ran ${command}`)
+  })
+
+  it.effect("refused calls have an error result with the reason, and questions come one at a time, in order", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const policy = BashPolicy.make({
+        allow: ["ls *"],
+        deny: ["rm *"],
+        ask: ({ command }) =>
+          Effect.gen(function* () {
+            asked.push(`${command}?`)
+            yield* Effect.sleep("1 minute")
+            asked.push(command)
+            return command === "make" ? Hooks.allow : Hooks.block("not that")
+          })
+      })
+      const calls = ["ls", "make", "rm x", "make install"].map((command) => call("bash", { command }))
+      const trace = yield* play([calls, [say("ok")]], { tools: [bash], hooks: policy })
+      expect(trace.resultTexts).toEqual([
+        "ran ls",
+        "ran make",
+        "rm x may not be run here (by the pattern rm *).",
+        "not that"
+      ])
+      expect(trace.results.map(({ isError }) => isError)).toEqual([false, false, true, true])
+      expect(asked).toEqual(["make?", "make", "make install?", "make install"])
+      expect(trace.reason).toBe("completed")
+    })
+  )
+
+  it.effect("an abort while somebody is asked ends the run, and the command does not run", () =>
+    Effect.gen(function* () {
+      const policy = BashPolicy.make({ ask: () => Effect.never })
+      const script = [[call("bash", { command: "make" })], [say("ok")]]
+      const trace = yield* play(script, { tools: [bash], hooks: policy }, { abortAt: "1 second" })
+      expect(trace.reason).toBe("aborted")
+      expect(trace.resultTexts).toHaveLength(1)
+      expect(trace.resultTexts[0]).not.toContain("ran")
+    })
+  )
+})
+
 describe("against a real shell", () => {
   /** What scripts are made of: a program that is allowed, one that is denied, and what could hide it. */
   const Plain = Schema.Literals([
@@ -223,7 +275,7 @@ describe("against a real shell", () => {
   ])
   const Expanding = Schema.Literals(["$", "$(", "${", "A=safe", "$A", "$'"])
 
-  const play = (scripts: ReadonlyArray<string>, check: (script: string, ran: ReadonlyArray<string>) => void) => {
+  const playInShell = (scripts: ReadonlyArray<string>, check: (script: string, ran: ReadonlyArray<string>) => void) => {
     const bin = mkdtempSync(join(tmpdir(), "effect-agent-test-"))
     for (const name of ["safe", "evil"]) {
       writeFileSync(join(bin, name), `#!/bin/sh\necho ${name} >>"$RAN"\n`)
@@ -250,7 +302,7 @@ describe("against a real shell", () => {
     ([pieces]) => {
       const script = `safe ${pieces.join("")}`
       if (verdict({ allow: ["safe *"] }, script) === "Block") return
-      play([script], (_, ran) =>
+      playInShell([script], (_, ran) =>
         expect({ script, ran: ran.filter((what) => what !== "safe") }).toEqual({ script, ran: [] })
       )
     },
@@ -263,7 +315,7 @@ describe("against a real shell", () => {
     ([pieces]) => {
       const script = pieces.join("")
       if (!script.includes("evil") || verdict({ deny: ["evil *"] }, script) === "Block") return
-      play([script], (_, ran) =>
+      playInShell([script], (_, ran) =>
         expect({ script, ran: ran.filter((what) => what === "evil") }).toEqual({ script, ran: [] })
       )
     },

@@ -157,7 +157,7 @@ const tools: Record<string, Tool.Any> = { grep: Grep.tool, find: Find.tool, ls: 
 
 const outcomeOf = (name: string, args: Schema.Json) => {
   const tool = tools[name]!
-  return Schema.decodeUnknownEffect(tool.schema)(args).pipe(
+  return Schema.decodeEffect(tool.schema)(args).pipe(
     Effect.flatMap((params) => execute(tool, params)),
     Effect.match({
       onFailure: (error) => ["fails", (error as Error).message] as const,

@@ -59,7 +59,9 @@ export const select = Effect.fnUntraced(function* (glob: string | undefined) {
     .replace(/^(\.\/)+/, "")
     .replace(/\/$/, "/**")
   if (pattern === "") return everything
-  const compiled = Glob.make(pattern.includes("/") ? pattern.replace(/^\//, "") : `**/${pattern}`, { dot: true })
+  const isName = !pattern.includes("/")
+  const compiled = Glob.make(pattern.replace(/^\//, ""), { dot: true })
+  const meets = (path: string) => Glob.match(compiled, isName ? path.slice(path.lastIndexOf("/") + 1) : path)
   const fs = yield* FileSystem.FileSystem
   // What an ignore file lets in by name, with `!`, comes in spite of this one: so each path is looked at once more.
   const rules = isNegative ? `\\${pattern}`.replace(/^\\([^#!])/, "$1") : `*\n!*/\n!${pattern}`
@@ -70,8 +72,7 @@ export const select = Effect.fnUntraced(function* (glob: string | undefined) {
   return {
     // Only here does ripgrep say that a glob is wrong. It is of no other effect, since there is no `--pre`.
     args: [`--ignore-file=${file}`, `--pre-glob=${pattern}`],
-    accepts: (path: string) =>
-      isNegative ? foldersOf(path).every((one) => !Glob.match(compiled, one)) : Glob.match(compiled, path)
+    accepts: (path: string) => (isNegative ? foldersOf(path).every((one) => !meets(one)) : meets(path))
   }
 })
 
