@@ -102,6 +102,8 @@ describe("patterns that deny", () => {
     "$(rm x)",
     'echo "a $(rm x) b"',
     "echo `rm x`",
+    "`'`rm x",
+    "`echo \\`rm x\\``",
     "cat <(rm x)",
     "(rm x)",
     "{ rm x; }",
@@ -306,7 +308,7 @@ describe("against a real shell", () => {
         expect({ script, ran: ran.filter((what) => what !== "safe") }).toEqual({ script, ran: [] })
       )
     },
-    { arbitrary: { runs: 1000 } }
+    { arbitrary: { runs: 600, seed: 1 } }
   )
 
   it.prop(
@@ -319,6 +321,6 @@ describe("against a real shell", () => {
         expect({ script, ran: ran.filter((what) => what === "evil") }).toEqual({ script, ran: [] })
       )
     },
-    { arbitrary: { runs: 3000 } }
+    { arbitrary: { runs: 3000, seed: 1 } }
   )
 })

@@ -51,7 +51,7 @@ export const parse = (script: string): Script => {
       word = (word ?? "") + script.slice(at + 1, end === -1 ? undefined : end)
       at = end === -1 ? script.length : end
     } else if (char === '"') {
-      const end = endOfQuotes(script, at + 1)
+      const end = endOf(script, at + 1, '"')
       if (end === script.length) isPlain = false
       const inner = script.slice(at + 1, end)
       const substitution = inner.search(/\$\(|`/)
@@ -71,7 +71,12 @@ export const parse = (script: string): Script => {
       if (/^\d+$/.test(word ?? "")) word = undefined
       endWord()
       redirection = (redirection ?? "") + char
-    } else if (/[`()]/.test(char)) {
+    } else if (char === "`") {
+      const end = endOf(script, at + 1, "`")
+      endCommand()
+      nest(script.slice(at + 1, end).replaceAll(/\\([\\$`])/g, "$1"))
+      at = end
+    } else if (/[()]/.test(char)) {
       isPlain = false
       // The sign before it is a part of `$(`.
       if (word?.endsWith("$") === true) word = word.slice(0, -1) || undefined
@@ -94,9 +99,10 @@ const isHarmless = (operator: string, target: string): boolean => {
   return /^[<>]&$/.test(operator) ? /^(\d+|-)$/.test(target) : operator.startsWith(">") && target === "/dev/null"
 }
 
-const endOfQuotes = (script: string, from: number): number => {
+/** Where a sign is that has no backslash before it; the end, if it is nowhere. */
+const endOf = (script: string, from: number, sign: string): number => {
   let at = from
-  while (at < script.length && script[at] !== '"') at += script[at] === "\\" ? 2 : 1
+  while (at < script.length && script[at] !== sign) at += script[at] === "\\" ? 2 : 1
   return Math.min(at, script.length)
 }
 
