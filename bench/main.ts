@@ -2,7 +2,17 @@
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 
-const benchmarks = ["deltas", "arguments", "transcript", "concurrency", "tools", "agent", "anthropic"]
+const benchmarks = [
+  "deltas",
+  "arguments",
+  "transcript",
+  "concurrency",
+  "tools",
+  "agent",
+  "anthropic",
+  "files",
+  "processes"
+]
 
 const failed = benchmarks.filter(
   (name) =>

@@ -12,12 +12,11 @@ import * as Config from "effect/Config"
 import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import * as Offline from "effect-agent/providers/Offline"
-import { Toolset } from "effect-agent/services/Toolset"
 import * as Tools from "effect-agent/tools/Tools"
 import * as Backend from "./Backend.ts"
 import { Store } from "./Store.ts"
 
-const tools = Toolset.layer(...Tools.readOnly).pipe(Layer.provide(NodeServices.layer))
+const tools = Tools.layerReadOnly().pipe(Layer.provide(NodeServices.layer))
 
 const server = NodeHttpServer.layerConfig(createServer, {
   host: Config.succeed("127.0.0.1"),

@@ -74,7 +74,7 @@ const parameters = {
   tools: Flag.String("tools").pipe(
     Flag.withMetavar("names"),
     Flag.withDescription(
-      "The tools that the model may use (read, ls, grep, bash), with commas between; none: no tools"
+      "The tools that the model may use (read, ls, grep, find, edit, write, bash), with commas between; none: no tools"
     ),
     Flag.filterMap(readNames, () => "names of tools with commas between, or none"),
     Flag.optional

@@ -14,7 +14,7 @@ import * as Loop from "../Loop.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import { Environment } from "../tools/Environment.ts"
 import * as Tools from "../tools/Tools.ts"
-import { WorkingDirectory } from "../tools/WorkingDirectory.ts"
+import { Workspace } from "../tools/Workspace.ts"
 import { systemMessage, UsageError } from "./failures.ts"
 import * as Json from "./json.ts"
 import type { Options } from "./options.ts"
@@ -44,8 +44,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
       ? printWith(Json.format({ fullUpdates: options.fullUpdates }))
       : printWith(Text.format({ colours: yield* canColour }))
   return yield* printing.pipe(
-    Effect.provide(provider.layer),
-    Effect.provideService(WorkingDirectory, cwd),
+    Effect.provide([provider.layer, Workspace.layer({ root: cwd })]),
     Effect.provideService(Environment, yield* withoutKey(options.apiKeyEnv))
   )
 })

@@ -12,9 +12,7 @@ import * as Fiber from "effect/Fiber"
 import type * as FileSystem from "effect/FileSystem"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
-import * as ChildProcess from "effect/process/ChildProcess"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -25,15 +23,16 @@ import { Environment, withoutSecrets } from "./Environment.ts"
 import * as Keep from "./internal/keep.ts"
 import * as Output from "./internal/output.ts"
 import { find, kind, systemMessage, workingDirectory } from "./internal/paths.ts"
+import * as Shell from "./internal/shell.ts"
 import { clean, count, failure, orElse, plural, result } from "./internal/text.ts"
+import { Workspace } from "./Workspace.ts"
 
 export { MAX_BYTES, MAX_LINES } from "./internal/output.ts"
+export { FORCE_KILL_AFTER } from "./internal/processes.ts"
 
 /** How long a command may run, in seconds. */
 export const DEFAULT_TIMEOUT = 120
 export const MAX_TIMEOUT = 600
-/** How long a command that is stopped has before it is killed. */
-export const FORCE_KILL_AFTER = Duration.seconds(1)
 /** How often a running command is reported at most, and how much of the end of its output. */
 export const UPDATE_INTERVAL = Duration.millis(100)
 export const UPDATE_BYTES = 4 * 1024
@@ -47,19 +46,20 @@ const Parameters = Schema.Struct({
   )
 })
 
-type Services = ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+type Services = ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Workspace
 
 export const tool: Tool.Tool<typeof Parameters.Type, Services> = Tool.make({
   name: "bash",
   description:
     "Run a shell command in the working directory; each call starts a new shell. Gives stdout and stderr together, and the " +
     `exit code if it is not 0. Of a long output the beginning and the end are given, ${Output.MAX_LINES} lines and ` +
-    `${Output.MAX_BYTES / 1024} KB at most, and the whole is kept in a file that the result names. The command has no input ` +
-    `and is stopped after ${DEFAULT_TIMEOUT} seconds unless \`timeout\` says otherwise (at most ${MAX_TIMEOUT}). ` +
-    "What it leaves in the background is stopped when it ends; start a server that is to stay with " +
-    "`setsid … >log 2>&1 &`.",
+    `${Output.MAX_BYTES / 1024} KB at most, and the rest is kept in a file that the result names. The command has no input, ` +
+    `no terminal and no keys or tokens in its environment, and is stopped after ${DEFAULT_TIMEOUT} seconds unless ` +
+    `\`timeout\` says otherwise (at most ${MAX_TIMEOUT}). What it leaves in the background is stopped when it ends; start a ` +
+    "server that is to stay with `setsid … >log 2>&1 &`.",
   parameters: Parameters,
   execute: Effect.fnUntraced(function* ({ command, timeout = DEFAULT_TIMEOUT }, call) {
+    if (command.includes("\0")) return yield* failure("A command cannot have a NUL character: printf can print one.")
     const cwd = yield* workingDirectory
     const { info } = yield* find(cwd)
     if (info.type !== "Directory") return yield* failure(`The working directory ${cwd} is ${kind(info)}.`)
@@ -68,8 +68,8 @@ export const tool: Tool.Tool<typeof Parameters.Type, Services> = Tool.make({
 })
 
 /**
- * What a command leaves in the background is told to end before its result is given, but not waited for: killed processes
- * can linger for seconds where nobody collects them, as in a container. An interrupt does wait for their end.
+ * What a command leaves in the background is told to end when its result is given, but not waited for. An interrupt does
+ * wait, until nothing of the command runs.
  */
 const closingInBackground = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Scope.Scope>> =>
   Effect.uninterruptibleMask((restore) =>
@@ -83,45 +83,49 @@ const closingInBackground = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Ef
   )
 
 const run = Effect.fnUntraced(function* (command: string, cwd: string, timeout: Duration.Duration, call: Tool.Call) {
-  const handle = yield* start(command, cwd)
+  const shell = yield* start(command, cwd)
   const output = Output.make()
   const keep = yield* Keep.make
   const news = Latch.makeUnsafe()
 
-  const reader = yield* handle.all.pipe(
-    Stream.runForEach((chunk) => {
-      // The file begins with all that was kept until now: it is made while nothing has been dropped yet.
-      const overflows = output.bytes() + chunk.length > Output.MAX_BYTES
-      const before = overflows && output.bytes() <= Output.MAX_BYTES ? output.kept() : undefined
-      output.add(chunk)
-      news.openUnsafe()
-      if (before !== undefined) return Effect.andThen(keep.write(before), keep.write(chunk))
-      return overflows ? keep.write(chunk) : Effect.void
-    }),
-    Effect.forkScoped({ startImmediately: true })
-  )
+  const add = (chunk: Uint8Array) => {
+    if (chunk.length === 0) return Effect.void
+    // The file begins with all that was kept until now: it is made while nothing has been dropped yet.
+    const overflows = output.bytes() + chunk.length > Output.MAX_BYTES
+    const before = overflows && output.bytes() <= Output.MAX_BYTES ? output.kept() : undefined
+    output.add(chunk)
+    news.openUnsafe()
+    if (before !== undefined) return Effect.andThen(keep.write(before), keep.write(chunk))
+    return overflows ? keep.write(chunk) : Effect.void
+  }
+  let exitCode: number | undefined
+  const reader = yield* Stream.runForEachWhile(shell.stdout, (chunk) => {
+    const seen = shell.mark.push(chunk)
+    exitCode = seen.exitCode
+    return Effect.as(add(seen.output), exitCode === undefined)
+  }).pipe(Effect.ensuring(Effect.suspend(() => add(shell.mark.rest()))), Effect.forkScoped({ startImmediately: true }))
   yield* Effect.forkScoped(report(output, news, call))
 
-  const code = yield* Effect.result(handle.exitCode).pipe(Effect.timeoutOption(timeout))
-  if (Option.isNone(code)) yield* Effect.ignore(handle.kill({ forceKillAfter: FORCE_KILL_AFTER }))
-  yield* drain(reader, output)
+  // Without a mark the outer shell died as well: then there is no more to come than what is on its way.
+  const drained = Effect.timeoutOption(Fiber.await(reader), DRAIN)
+  const ended = Effect.raceFirst(Fiber.await(reader), Effect.andThen(Effect.exit(shell.exitCode), drained))
+  const isDone = Option.isSome(yield* Effect.timeoutOption(ended, timeout))
+  if (!isDone) yield* Effect.andThen(shell.end, drained)
+  const how = isDone ? yield* ending(exitCode, shell.exitCode) : timedOut(timeout)
 
   const parts = output.parts()
   if (!parts.isWhole && output.bytes() <= Output.MAX_BYTES) yield* keep.write(output.kept())
-  return render(output, parts, keep, ending(code, timeout))
+  const kept = keep.kept()
+  if (kept !== undefined) (yield* Workspace).admit(kept.path)
+  return render(output, parts, kept, how)
 })
 
-/**
- * The outer shell stays, and so sees a death by signal as 128 and the signal's number. It joins stderr to stdout before the
- * command starts: two pipes would lose the order in which things were printed.
- */
-const WRAPPER = 'if command -v bash >/dev/null 2>&1; then bash -c "$1" 2>&1; else sh -c "$1" 2>&1; fi; exit $?'
+/** How long what a killed command had printed is waited for. */
+const DRAIN = Duration.seconds(1)
 
 const start = (command: string, cwd: string) =>
   Effect.gen(function* () {
-    const env = withoutSecrets(yield* Environment)
-    const options = { cwd, env, stdin: "ignore", forceKillAfter: FORCE_KILL_AFTER } as const
-    return yield* ChildProcess.make("sh", ["-c", WRAPPER, "sh", command], options)
+    return yield* Shell.start(command, { cwd, env: withoutSecrets(yield* Environment) })
   }).pipe(
     Effect.mapError((error) => cannotStart(systemMessage(error), error)),
     // Node throws what it does not expect of the system: a command that is too long, say.
@@ -129,7 +133,9 @@ const start = (command: string, cwd: string) =>
   )
 
 const cannotStart = (why: string, cause: unknown): Tool.ToolFailure =>
-  failure(`The command could not be started: ${why}`, cause)
+  /\bE2BIG\b/.test(why)
+    ? failure("The command is longer than the system takes. Write it to a file, and run that.", cause)
+    : failure(`The command could not be started: ${why}`, cause)
 
 /** At once, and then at most once an interval, while there is something new. */
 const report = (output: Output.Output, news: Latch.Latch, call: Tool.Call): Effect.Effect<never> =>
@@ -139,20 +145,6 @@ const report = (output: Output.Output, news: Latch.Latch, call: Tool.Call): Effe
     yield* call.update(clean(output.tail(UPDATE_BYTES)))
     yield* Effect.sleep(UPDATE_INTERVAL)
   }).pipe(Effect.forever)
-
-/**
- * Waits for what a command that has ended had still to say. A process that it left in the background can keep the output
- * open: then a while of silence counts as the end, and so does a longer while without.
- */
-const drain = Effect.fnUntraced(function* (reader: Fiber.Fiber<unknown, unknown>, output: Output.Output) {
-  // Counted in short waits: each lets the system hand over what is there, however busy this process is.
-  for (let waits = 0, silent = 0; waits < 50 && silent < 5; waits++) {
-    const before = output.bytes()
-    const ended = yield* Effect.timeoutOption(Fiber.await(reader), "20 millis")
-    if (Option.isSome(ended)) return
-    silent = output.bytes() === before ? silent + 1 : 0
-  }
-})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The result
@@ -164,25 +156,27 @@ interface Ending {
   readonly note: string | undefined
 }
 
-const ending = (
-  code: Option.Option<Result.Result<number, PlatformError.PlatformError>>,
-  timeout: Duration.Duration
-): Ending => {
-  if (Option.isNone(code)) {
-    const note = `Stopped: it had not ended after ${Duration.toSeconds(timeout)} seconds.`
-    return { exitCode: null, timedOut: true, note }
-  }
-  if (Result.isSuccess(code.value)) {
-    const exitCode = code.value.success
+const timedOut = (timeout: Duration.Duration): Ending => {
+  const note = `Stopped: it had not ended after ${Duration.toSeconds(timeout)} seconds.`
+  return { exitCode: null, timedOut: true, note }
+}
+
+const ending = Effect.fnUntraced(function* (
+  exitCode: number | undefined,
+  outerShell: Effect.Effect<number, PlatformError.PlatformError>
+): Effect.fn.Return<Ending> {
+  if (exitCode !== undefined) {
     return { exitCode, timedOut: false, note: exitCode === 0 ? undefined : `Exit code ${exitCode}` }
   }
-  // The outer shell died as well: a signal to the whole group, as from `kill 0`.
-  const name = /signal: '(\w+)'/.exec(systemMessage(code.value.failure))?.[1] ?? "an unknown signal"
+  // The outer shell died as well: of a signal to the whole group, as from `kill 0`.
+  const end = yield* Effect.result(outerShell)
+  if (Result.isSuccess(end)) return { exitCode: null, timedOut: false, note: "Killed: its exit code is not known" }
+  const name = /signal: '(\w+)'/.exec(systemMessage(end.failure))?.[1] ?? "an unknown signal"
   const number = SIGNALS[name]
   return number === undefined
     ? { exitCode: null, timedOut: false, note: `Killed by ${name}` }
     : { exitCode: 128 + number, timedOut: false, note: `Exit code ${128 + number}: killed by ${name}` }
-}
+})
 
 /** The signals that have the same number on every system. */
 const SIGNALS: { readonly [name: string]: number | undefined } = {
@@ -200,8 +194,9 @@ const SIGNALS: { readonly [name: string]: number | undefined } = {
   SIGTERM: 15
 }
 
-const render = (output: Output.Output, parts: Output.Parts, keep: Keep.Keep, { note, ...how }: Ending) => {
-  const kept = keep.kept()
+type Kept = ReturnType<Keep.Keep["kept"]>
+
+const render = (output: Output.Output, parts: Output.Parts, kept: Kept, { note, ...how }: Ending) => {
   const details = {
     ...how,
     bytes: output.bytes(),
@@ -215,7 +210,7 @@ const render = (output: Output.Output, parts: Output.Parts, keep: Keep.Keep, { n
   return result(note === undefined ? text : `${text.trimEnd()}\n\n[${note}]`, details)
 }
 
-const middle = (output: Output.Output, kept: ReturnType<Keep.Keep["kept"]>): string => {
+const middle = (output: Output.Output, kept: Kept): string => {
   const size = `${count(output.bytes())} bytes, ${plural(output.lines(), "line")}`
   const where = kept && ` ${kept.isWhole ? "All of it is" : "The start of it is"} in ${kept.path}.`
   return `The middle is left out of ${size}.${where ?? ""}`

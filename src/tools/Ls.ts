@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import { cannot, find, kind } from "./internal/paths.ts"
 import { count, failure, result, showName } from "./internal/text.ts"
+import type { Workspace } from "./Workspace.ts"
 
 /** How many entries one call gives at most. */
 export const MAX_ENTRIES = 500
@@ -19,11 +20,12 @@ const Parameters = Schema.Struct({
   )
 })
 
-export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path> = Tool.make({
+export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path | Workspace> = Tool.make({
   name: "ls",
   description:
     "List a folder, dotfiles included, sorted by name, with sizes in bytes. Names end with / for folders and @ for links " +
-    `(-> shows where a link leads), | for pipes and = for sockets. At most ${MAX_ENTRIES} entries are given.`,
+    "(-> shows where a link leads), | for pipes, = for sockets and % for devices. " +
+    `At most ${MAX_ENTRIES} entries are given.`,
   parameters: Parameters,
   execute: Effect.fnUntraced(function* ({ path = "." }) {
     const fs = yield* FileSystem.FileSystem
@@ -41,7 +43,7 @@ export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Pat
     }
     if (all.length === 0) return result("(empty folder)", details)
     const rest = details.truncated
-      ? `\n\n[${MAX_ENTRIES} of ${count(all.length)} entries are shown. Use bash to see the others.]`
+      ? `\n\n[${MAX_ENTRIES} of ${count(all.length)} entries are shown. Use find to see the others.]`
       : ""
     return result(entries.map((entry) => entry.line).join("\n") + rest, details)
   })
@@ -68,4 +70,10 @@ const describe = Effect.fnUntraced(function* (folder: string, { name, type }: Fi
   }
 })
 
-const markers: { readonly [type: string]: string | undefined } = { Directory: "/", FIFO: "|", Socket: "=" }
+const markers: { readonly [type: string]: string | undefined } = {
+  Directory: "/",
+  FIFO: "|",
+  Socket: "=",
+  BlockDevice: "%",
+  CharacterDevice: "%"
+}

@@ -6,14 +6,17 @@
  */
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
-import * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
+import type * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
-import * as Lines from "./internal/lines.ts"
+import * as Formats from "./internal/formats.ts"
+import * as Images from "./internal/images.ts"
+import { openFile, type Opened, readAll } from "./internal/open.ts"
+import * as Page from "./internal/page.ts"
 import { cannot, find, type Found, kind } from "./internal/paths.ts"
+import { MAX_KEPT_FILE, type Snapshot } from "./internal/seen.ts"
 import { count, failure, orElse, plural, result, showName } from "./internal/text.ts"
+import { Workspace } from "./Workspace.ts"
 
 /** How many lines one call gives at most, and by default. */
 export const MAX_LINES = 2000
@@ -21,10 +24,11 @@ export const MAX_LINES = 2000
 export const MAX_BYTES = 50 * 1024
 /** How many bytes of a line are given; the rest of the line is cut. */
 export const MAX_LINE_BYTES = 4000
-/** How large an image may be. As base64 it stays under the 5 MB that providers take. */
-export const MAX_IMAGE_BYTES = 3.5 * 1024 * 1024
+/** The longer side, in pixels, of an image as it is shown, and the greatest size of its file. */
+export const MAX_IMAGE_SIDE = Images.MAX_SIDE
+export const MAX_IMAGE_BYTES = Images.MAX_FILE_BYTES
 
-const CHUNK_BYTES = 256 * 1024
+const CHUNK_BYTES = MAX_KEPT_FILE
 
 const Parameters = Schema.Struct({
   path: Schema.String.annotate({ description: "The file, relative to the working directory or absolute" }),
@@ -37,21 +41,26 @@ const Parameters = Schema.Struct({
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_LINES })).annotate({
       description: `How many lines to read (default and most: ${MAX_LINES})`
     })
+  ),
+  lineNumbers: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Whether to begin each line with its number and a tab (default false)" })
   )
 })
 
-export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Path.Path> = Tool.make({
+export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Workspace> = Tool.make({
   name: "read",
   description:
     "Read a file. Of a text file, one call gives at most " +
     `${MAX_LINES} lines and ${MAX_BYTES / 1024} KB, whichever is reached first; a note at the end says from which ` +
-    `offset to read on. Lines longer than ${MAX_LINE_BYTES} bytes are cut. Images (PNG, JPEG, GIF, WebP) up to ` +
-    `${MAX_IMAGE_BYTES / 1024 / 1024} MB are shown as images. For folders use ls.`,
+    `offset to read on. Lines longer than ${MAX_LINE_BYTES} bytes are cut. Images (PNG, JPEG, GIF, WebP, TIFF, AVIF) up ` +
+    `to ${MAX_IMAGE_BYTES / 1024 / 1024} MB are shown as images, at most ${MAX_IMAGE_SIDE} pixels wide and high. ` +
+    "Other binary files and PDFs are not shown. For folders use ls.",
   parameters: Parameters,
-  execute: Effect.fnUntraced(function* ({ path, offset = 1, limit = MAX_LINES }) {
+  execute: Effect.fnUntraced(function* ({ lineNumbers = false, limit = MAX_LINES, offset = 1, path }) {
     const found = yield* find(path)
     if (found.info.type !== "File") return yield* failure(noFile(path, found))
-    return yield* readFile(path, found, offset, limit)
+    const keep = (yield* Workspace).seen.begin(found.path)
+    return yield* readFile(found, { first: offset, limit, lineNumbers }, keep)
   })
 })
 
@@ -68,107 +77,89 @@ const noFile = (given: string, { info }: Found): string => {
   }
 }
 
+interface Wish {
+  readonly first: number
+  readonly limit: number
+  readonly lineNumbers: boolean
+}
+
 const readFile = Effect.fnUntraced(
-  function* (given: string, found: Found, offset: number, limit: number) {
-    const fs = yield* FileSystem.FileSystem
-    const file = yield* fs.open(found.path)
-    const first = yield* file.readAlloc(CHUNK_BYTES)
-    const mimeType = Option.flatMap(first, imageType)
-    if (Option.isSome(mimeType)) return yield* readImage(given, found, mimeType.value)
+  function* (found: Found, wish: Wish, keep: (snapshot: Snapshot) => void) {
+    const opened = yield* openFile(found, "read")
+    const { file, info } = opened
+    const size = Number(info.size)
+    // One byte more than a small file has: then its end is seen at once.
+    const buffer = new Uint8Array(size > 0 && size < CHUNK_BYTES ? size + 1 : CHUNK_BYTES)
+    let read = yield* file.read(buffer)
+    const start = buffer.subarray(0, read)
+    const mimeType = Images.typeOf(start)
+    if (mimeType !== undefined) return yield* readImage(found, opened, mimeType, keep)
 
-    const page = makePage(offset, limit)
-    let chunk = first
-    while (Option.isSome(chunk)) {
-      if (chunk.value.includes(0)) return yield* failure(binary(given, found))
-      if (page.push(chunk.value)) break
-      chunk = yield* file.readAlloc(CHUNK_BYTES)
+    const isWhole = read === size && read < buffer.length
+    const format = Formats.nameOf(start)
+    const page = Page.make(wish.first, { lines: wish.limit, bytes: MAX_BYTES, lineBytes: MAX_LINE_BYTES })
+    while (read > 0) {
+      if (format !== undefined || page.push(buffer.subarray(0, read)) || isWhole || page.isBinary()) break
+      read = yield* file.read(buffer)
     }
-    if (Option.isNone(chunk)) page.end()
+    if (!page.hasMore()) page.end()
+    const raw = page.text(CUT)
+    if (format !== undefined || page.isBinary() || raw.includes("\0")) {
+      return yield* failure(binary(found, info, format))
+    }
 
-    if (offset > 1 && offset > page.seen()) {
-      return yield* failure(`Offset ${offset} is past the end: ${showName(given)} has ${plural(page.seen(), "line")}.`)
+    if (wish.first > 1 && wish.first > page.seen()) {
+      const has = `${showName(found.given)} has ${plural(page.seen(), "line")}`
+      return yield* failure(`Offset ${wish.first} is past the end: ${has}.`)
     }
-    return render(page, offset)
+    keep({ info, content: isWhole ? start : undefined })
+    return render(page, raw, wish)
   },
   Effect.scoped,
-  (effect, given) => Effect.catchTag(effect, "PlatformError", (error) => cannot("read", given)(error))
+  (effect, { given }) => Effect.catchTag(effect, "PlatformError", (error) => cannot("read", given)(error))
 )
 
-const binary = (given: string, { info }: Found): string =>
-  `${showName(given)} is a binary file (${count(Number(info.size))} bytes): it has NUL bytes. Use bash with \`file\`, ` +
-  "`strings` or `xxd` to look into it, or `iconv` if it is a text in UTF-16."
+const binary = ({ given }: Found, { size }: FileSystem.File.Info, format: Formats.Format | undefined): string =>
+  `${showName(given)} is ${format?.name ?? "a binary file"} (${count(Number(size))} bytes)` +
+  (format?.advice ?? ": it has NUL bytes. Use bash with `file`, `strings` or `xxd` to look into it.")
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Text
 // ---------------------------------------------------------------------------------------------------------------------
 
-interface Page {
-  /** Takes the next bytes of the file; true if no more are needed. */
-  readonly push: (chunk: Uint8Array) => boolean
-  /** The file has ended. */
-  readonly end: () => void
-  /** How many lines of the file were seen. */
-  readonly seen: () => number
-  readonly lines: ReadonlyArray<Lines.Line>
-  /** Whether the file goes on after the lines. */
-  readonly hasMore: () => boolean
-}
-
-const makePage = (offset: number, limit: number): Page => {
-  const splitter = Lines.make(MAX_LINE_BYTES, offset - 1)
-  const lines: Array<Lines.Line> = []
-  let bytes = 0
-  let isFull = false
-
-  const add = (line: Lines.Line) => {
-    bytes += line.bytes + 1
-    isFull ||= lines.length === limit || bytes > MAX_BYTES
-    if (!isFull) lines.push(line)
-  }
-
-  return {
-    push: (chunk) => {
-      splitter.push(chunk).forEach(add)
-      // One byte after the last line tells that there is more; none, that the file may end here.
-      isFull ||= lines.length === limit && splitter.pending() > 0
-      return isFull
-    },
-    end: () => {
-      const last = splitter.end()
-      if (last !== undefined) add(last)
-    },
-    seen: () => splitter.count(),
-    lines,
-    hasMore: () => isFull
-  }
-}
-
-const render = (page: Page, offset: number): Tool.ToolResult => {
-  const { lines } = page
+const render = (page: Page.Page, raw: string, { first, lineNumbers }: Wish): Tool.ToolResult => {
+  const lines = page.lines()
+  const next = first + lines
   const details = {
-    offset,
-    lines: lines.length,
+    offset: first,
+    lines,
     truncated: page.hasMore(),
-    ...(page.hasMore() ? { nextOffset: offset + lines.length } : { totalLines: page.seen() })
+    ...(page.hasMore() ? { nextOffset: next } : { totalLines: page.seen() }),
+    ...(page.hasCuts() && { hasCutLines: true })
   }
-  if (lines.length === 0) return result("(empty file)", details)
+  if (lines === 0) return result("(empty file)", details)
 
   const notes: Array<string> = []
   if (page.hasMore()) {
-    const next = offset + lines.length
-    notes.push(`Lines ${offset}-${next - 1}. The file goes on: use offset ${next} to read on.`)
-  } else if (offset > 1) {
-    notes.push(`Lines ${offset}-${page.seen()}, the end of the file.`)
+    notes.push(`Lines ${first}-${next - 1}. The file goes on: use offset ${next} to read on.`)
+  } else if (first > 1) {
+    notes.push(`Lines ${first}-${page.seen()}, the end of the file.`)
   }
-  if (lines.some((line) => line.isCut)) notes.push(`Lines that end in "${CUT}" are longer: use bash to see the rest.`)
-  if (lines.some((line) => line.isCrlf)) notes.push("Lines end with CR LF.")
+  if (page.hasCuts()) notes.push(`Lines that end in "${CUT}" are longer: use bash to see the rest.`)
+  if (raw.includes("\r\n")) notes.push("Lines end with CR LF.")
+  if (raw.includes("\ufffd")) notes.push("Bytes that are not UTF-8 are shown as \ufffd.")
 
-  const text = lines.map((line) => (line.isCut ? line.text + CUT : line.text)).join("\n")
-  const body = orElse(offset === 1 && text.startsWith(BOM) ? text.slice(1) : text, blank(lines.length))
+  const text = raw.replaceAll("\r\n", "\n").replace(/\n$/, "")
+  const shown = first === 1 && text.startsWith(BOM) ? text.slice(1) : text
+  const body = lineNumbers ? numbered(shown, first) : orElse(shown, `(${plural(lines, "blank line")})`)
   return result(notes.length === 0 ? body : `${body}\n\n[${notes.join(" ")}]`, details)
 }
 
-const blank = (lines: number): string => `(${plural(lines, "blank line")})`
+const numbered = (text: string, first: number): string =>
+  text
+    .split("\n")
+    .map((line, index) => `${first + index}\t${line}`)
+    .join("\n")
 
 const BOM = "\ufeff"
 const CUT = `… [cut after ${MAX_LINE_BYTES} bytes]`
@@ -177,28 +168,33 @@ const CUT = `… [cut after ${MAX_LINE_BYTES} bytes]`
 // Images
 // ---------------------------------------------------------------------------------------------------------------------
 
-const imageType = (start: Uint8Array): Option.Option<string> => {
-  const magic = String.fromCharCode(...start.subarray(0, 12))
-  if (magic.startsWith("\x89PNG\r\n\x1a\n")) return Option.some("image/png")
-  if (magic.startsWith("\xff\xd8\xff")) return Option.some("image/jpeg")
-  if (magic.startsWith("GIF87a") || magic.startsWith("GIF89a")) return Option.some("image/gif")
-  if (magic.startsWith("RIFF") && magic.endsWith("WEBP")) return Option.some("image/webp")
-  return Option.none()
-}
-
-const readImage = Effect.fnUntraced(function* (given: string, { path, info }: Found, mimeType: string) {
-  const fs = yield* FileSystem.FileSystem
+const readImage = Effect.fnUntraced(function* (
+  { given }: Found,
+  opened: Opened,
+  mimeType: string,
+  keep: (snapshot: Snapshot) => void
+) {
+  const { file, info } = opened
   const size = Number(info.size)
+  const is = `${showName(given)} is an image (${mimeType}) of ${count(size)} bytes`
   if (size > MAX_IMAGE_BYTES) {
     return yield* failure(
-      `${showName(given)} is an image (${mimeType}) of ${count(size)} bytes; at most ${count(MAX_IMAGE_BYTES)} can be ` +
-        "shown. Make a smaller copy with bash and read that."
+      `${is}; at most ${count(MAX_IMAGE_BYTES)} can be read. Make a smaller copy with bash and read that.`
     )
   }
-  const data = Base64.encode(yield* fs.readFile(path))
+  yield* file.seek(0n, "start")
+  const bytes = yield* readAll(opened, MAX_IMAGE_BYTES)
+  const image = yield* Effect.mapError(Images.prepare(bytes, mimeType), (error) =>
+    failure(`${is}, but ${error.message}.`, error)
+  )
+  keep({ info, content: bytes })
+  const { height, original, width } = image
+  const shown = original && `, shown as ${image.mimeType} of ${width} × ${height}`
+  const text = `${mimeType}, ${count(size)} bytes, ${original?.width ?? width} × ${original?.height ?? height} pixels`
   const content = [
-    { type: "text", text: `${mimeType}, ${count(size)} bytes` },
-    { type: "image", data, mimeType }
+    { type: "text", text: text + (shown ?? "") },
+    { type: "image", data: Base64.encode(image.data), mimeType: image.mimeType }
   ] as const
-  return { content, details: { mimeType, bytes: size } } satisfies Tool.ToolResult
+  const details = { mimeType: image.mimeType, bytes: image.data.length, width, height, originalBytes: size }
+  return { content, details: { ...details, ...(original && { original }) } } satisfies Tool.ToolResult
 })

@@ -260,7 +260,10 @@ describe("wrong usage", () => {
     [["--provider", "scripted", "hi"], "--script"],
     [["--provider", "offline", "--script", "x.json", "hi"], "--script is for --provider scripted, not for offline."],
     [["--thinking", "deeply", "hi"], /--thinking cannot be "deeply": expected .*minimal/],
-    [["--tools", "read,reed", "hi"], 'There is no tool "reed": --tools takes read, ls, grep, bash, or none.'],
+    [
+      ["--tools", "read,reed", "hi"],
+      'There is no tool "reed": --tools takes read, ls, grep, find, edit, write, bash, or none.'
+    ],
     [["--tools", "", "hi"], "--tools needs a value"],
     [["--tools", "read,,ls", "hi"], '--tools cannot be "read,,ls"'],
     [["--max-turns", "0", "hi"], '--max-turns cannot be "0": expected a whole number from 1.'],

@@ -59,7 +59,10 @@ describe("back-pressure", () => {
 
   it.effect("a consumer that stops reading stops the run at its next wait", () =>
     Effect.gen(function* () {
-      const scripted = yield* Scripted.make({ turns: [[say("one"), pause(10), say("two")], [say("never")]] }, { arrays: Infinity })
+      const scripted = yield* Scripted.make(
+        { turns: [[say("one"), pause(10), say("two")], [say("never")]] },
+        { arrays: Infinity }
+      )
       yield* Effect.scoped(
         Effect.gen(function* () {
           const pull = yield* Stream.toPull(stream(scripted))

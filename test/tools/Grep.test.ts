@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, layer } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,7 +9,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { spawnSync } from "node:child_process"
 import type * as Tool from "../../src/Tool.ts"
 import * as Grep from "../../src/tools/Grep.ts"
-import { execute, failureOf, folder, textOf, within } from "./support.ts"
+import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
 type Params = Parameters<typeof Grep.tool.execute>[0]
 
@@ -34,7 +33,7 @@ const isAlive = (pid: number) => {
   }
 }
 
-layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
+layer(services, { excludeTestServices: true })("grep", (it) => {
   it.effect("matching lines come as path:line:text in the order of the paths, context as path-line-text", () =>
     Effect.gen(function* () {
       const path = yield* folder({ "b.txt": "one\ntwo\nthree\n", "a/c.txt": "two\r\n", ".dot": "two", "z.md": "Two" })
@@ -82,7 +81,16 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       const failed = (params: Params) => within(path)(failureOf(Grep.tool, params))
       expect(yield* failed({ pattern: "f(" })).toMatch(/^rg: regex parse error:[^]*unclosed group$/)
       expect(yield* failed({ pattern: "f", glob: "[" })).toContain("unclosed character class")
-      expect(yield* failed({ pattern: "a\nb" })).toContain("not allowed in a regex")
+      expect(yield* failed({ pattern: "a\nb" })).toBe(
+        'rg: the literal "\\n" is not allowed in a regex: a match never goes beyond its line.'
+      )
+      expect(yield* failed({ pattern: "a(?=b)" })).toMatch(/look-around, [^\n]* is not supported\.$/)
+      expect(yield* failed({ pattern: "a\0b" })).toBe(
+        "The pattern has a NUL character: a regular expression can say \\x00."
+      )
+      expect(yield* failed({ pattern: "x".repeat(1_000_000) })).toBe(
+        "The pattern is longer than the system takes: use a shorter one."
+      )
     })
   )
 
@@ -100,6 +108,47 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       const noRepository = yield* folder({ ".gitignore": "out\n", "out/a": "x", b: "x" })
       expect(linesOf(yield* within(noRepository)(grep({ pattern: "x" })))).toEqual(["b:1:x"])
       expect(linesOf(yield* within(path)(grep({ pattern: "x", path: "out" })))).toEqual(["out/a:1:x"])
+    })
+  )
+
+  it.effect("what tools may not read is not searched, whatever the path or glob", () =>
+    Effect.gen(function* () {
+      const path = yield* folder({ ".env": "key=x\n", ".ssh/id_rsa": "x\n", "a/.env": "x\0\n", "a/b": "x\n" })
+      expect(linesOf(yield* within(path)(grep({ pattern: "x" })))).toEqual(["a/b:1:x"])
+      expect(linesOf(yield* within(path)(grep({ pattern: "x", glob: ".env" })))).toEqual(["(no matches)"])
+      const failed = (name: string) => within(path)(failureOf(Grep.tool, { pattern: "x", path: name }))
+      expect(yield* failed(".env")).toBe(".env is closed to tools (by the pattern .env).")
+      expect(yield* failed("/etc")).toMatch(/^\/etc is outside the folders that tools may use/)
+      yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.symlink("/etc", `${path}/link`))
+      expect(yield* failed("link/passwd")).toMatch(/leads to \/etc\/passwd, which is outside/)
+    })
+  )
+
+  it.effect("a glob narrows a search, and brings nothing back that an ignore file leaves out", () =>
+    Effect.gen(function* () {
+      const path = yield* folder({
+        ".gitignore": "node_modules\n*.log\n!keep.log\n",
+        "node_modules/a.ts": "x",
+        "src/node_modules/a.ts": "x",
+        "src/a.ts": "x",
+        "src/b/c.ts": "x",
+        "src/debug.log": "x",
+        "keep.log": "x"
+      })
+      const found = (glob: string, where = ".") =>
+        Effect.map(within(path)(grep({ pattern: "x", glob, path: where })), (result) =>
+          linesOf(result).map((line) => line.replace(":1:x", ""))
+        )
+      expect(yield* found("**")).toEqual(["keep.log", "src/a.ts", "src/b/c.ts"])
+      expect(yield* found("src/**")).toEqual(["src/a.ts", "src/b/c.ts"])
+      expect(yield* found("*.{log,md}")).toEqual(["keep.log"])
+      // The ignore file lets keep.log in by its name; the glob still does not.
+      expect(yield* found("*.ts")).toEqual(["src/a.ts", "src/b/c.ts"])
+      expect(yield* found("!b")).toEqual(["keep.log", "src/a.ts"])
+      expect(yield* found("b/*", "src")).toEqual(["src/b/c.ts"])
+      expect(yield* found("*.ts", "src/a.ts")).toEqual(["src/a.ts"])
+      expect(yield* found("#x")).toEqual(["(no matches)"])
+      expect(yield* found("!#x")).toEqual(["keep.log", "src/a.ts", "src/b/c.ts"])
     })
   )
 
@@ -124,6 +173,24 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
           "a:1:x\na:2:x\n\n[There are more than 2 matching lines. Narrow the pattern, path or glob to see the rest.]"
         )
         expect(fewer.details).toEqual({ matches: 2, files: 1, truncated: true, hasErrors: false })
+      })
+    )
+
+    it.effect("of too many matches the first by path are given, each time the same", () =>
+      Effect.gen(function* () {
+        const names = Array.from({ length: 400 }, (_, i) => `${(i * 7) % 20}/${i}`)
+        const path = yield* folder(Object.fromEntries(names.map((name) => [name, `x\n${"y\n".repeat(100)}x\n`])))
+        const expected = names
+          .toSorted((a, b) => (a.replace("/", "\0") < b.replace("/", "\0") ? -1 : 1))
+          .flatMap((name) => [`${name}:1:x`, `${name}:102:x`])
+        const all = yield* within(path)(grep({ pattern: "x", limit: 800 }))
+        expect(linesOf(all)).toEqual(expected)
+        expect(all.details).toMatchObject({ matches: 800, files: 400, truncated: false })
+        for (let i = 0; i < 3; i++) {
+          const some = yield* within(path)(grep({ pattern: "x", limit: 17 }))
+          expect(textOf(some).split("\n\n")[0]!.split("\n")).toEqual(expected.slice(0, 17))
+          expect(some.details).toMatchObject({ matches: 17, files: 9, truncated: true })
+        }
       })
     )
 
@@ -229,7 +296,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       Effect.gen(function* () {
         const path = yield* folder()
         spawnSync("mkfifo", [`${path}/pipe`])
-        const failed = (name: string) => within(path)(failureOf(Grep.tool, { pattern: "x", path: name }))
+        const search = (name: string) => failureOf(Grep.tool, { pattern: "x", path: name })
+        const failed = (name: string) => within(path, { extraFolders: ["/dev"] })(search(name))
         expect(yield* failed("pipe")).toBe("pipe is a named pipe: only folders and files can be searched.")
         expect(yield* failed("/dev/zero")).toBe("/dev/zero is a device: only folders and files can be searched.")
         expect(yield* failed("none")).toBe("Cannot look at none: there is no such file or folder.")
@@ -277,10 +345,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("grep", (it) => {
       const fs = yield* FileSystem.FileSystem
       const stat = () =>
         Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "stat" }))
-      const message = yield* Effect.provideService(failureOf(Grep.tool, { pattern: "x" }), FileSystem.FileSystem, {
-        ...fs,
-        stat
-      })
+      const search = within(".")(failureOf(Grep.tool, { pattern: "x" }))
+      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, stat, lstat: stat })
       expect(message).toBe("Cannot look at .: permission denied.")
     })
   )

@@ -1,15 +1,14 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as PlatformError from "effect/PlatformError"
 import { spawnSync } from "node:child_process"
 import * as Ls from "../../src/tools/Ls.ts"
-import { execute, failureOf, folder, textOf, within } from "./support.ts"
+import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
 const ls = (path?: string) => execute(Ls.tool, path === undefined ? {} : { path })
 
-layer(NodeServices.layer, { excludeTestServices: true })("ls", (it) => {
+layer(services, { excludeTestServices: true })("ls", (it) => {
   it.effect("entries are sorted by name, with marks for what they are and the sizes of files", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
@@ -44,6 +43,13 @@ layer(NodeServices.layer, { excludeTestServices: true })("ls", (it) => {
     })
   )
 
+  it.effect("devices have a mark of their own", () =>
+    Effect.gen(function* () {
+      const result = yield* within("/dev")(ls())
+      expect(textOf(result).split("\n")).toEqual(expect.arrayContaining(["null%", "zero%"]))
+    })
+  )
+
   it.effect("a name stays on its line: control characters are shown escaped, others are left alone", () =>
     Effect.gen(function* () {
       const path = yield* folder({
@@ -72,7 +78,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("ls", (it) => {
       const result = yield* ls(path)
       const [list, note] = textOf(result).split("\n\n")
       expect(list!.split("\n")).toEqual(names.slice(0, Ls.MAX_ENTRIES).map((name) => `${name}  0`))
-      expect(note).toBe("[500 of 501 entries are shown. Use bash to see the others.]")
+      expect(note).toBe("[500 of 501 entries are shown. Use find to see the others.]")
       expect(result.details).toMatchObject({ total: 501, truncated: true })
     })
   )
@@ -100,7 +106,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("ls", (it) => {
       const failed = (name: string) => within(path)(failureOf(Ls.tool, { path: name }))
       expect(yield* failed("file")).toBe("file is a file, not a folder. Use read for files.")
       expect(yield* failed("none")).toBe("Cannot look at none: there is no such file or folder.")
-      expect(yield* failed("file/none")).toContain("ENOTDIR")
+      expect(yield* failed("file/none")).toContain("a part of the path is a file")
     })
   )
 })

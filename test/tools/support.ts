@@ -1,11 +1,13 @@
 /**
  * Runs one tool directly, and makes folders for it to work in.
  */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
 import { expect } from "vitest"
 import * as Tool from "../../src/Tool.ts"
-import { WorkingDirectory } from "../../src/tools/WorkingDirectory.ts"
+import { type Options, Workspace } from "../../src/tools/Workspace.ts"
 
 export const execute = <P, R>(
   tool: Tool.Tool<P, R>,
@@ -44,7 +46,11 @@ export const folder = Effect.fnUntraced(function* (files: Record<string, string 
   return path
 })
 
+/** What tools need, in the current folder and free to go anywhere. */
+export const services = Layer.provideMerge(Workspace.layer({ extraFolders: ["/"] }), NodeServices.layer)
+
+/** Gives tools a workspace of their own: one each time. */
 export const within =
-  (path: string) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.provideService(effect, WorkingDirectory, path)
+  (root: string, options: Options = {}) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.provide(effect, Workspace.layer({ root, ...options }))

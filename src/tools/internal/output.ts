@@ -4,7 +4,7 @@
  * A text of it shows the beginning and the end, and says between them what is left out. The end gets most of the room:
  * it is where commands say how it went.
  */
-import { decode, decodeEnd, decodeStart } from "./text.ts"
+import { characterStart, decode, decodeEnd, decodeStart, REACH } from "./text.ts"
 
 export const MAX_LINES = 2000
 export const MAX_BYTES = 50 * 1024
@@ -67,18 +67,34 @@ export const make = (): Output => {
     kept,
     tail: (n) => {
       const all = kept()
-      return all.length <= n ? decode(all) : `…${decodeEnd(all.subarray(all.length - n))}`
+      return all.length <= n ? decode(all) : `…${decodeEnd(all.subarray(characterEnd(all, all.length - n)))}`
     },
     parts: () => {
       if (bytes <= MAX_BYTES) return byLines(decode(kept()))
+      const last = ring.contents()
       return {
         isWhole: false,
-        head: firstLines(toLineEnd(decodeStart(head))),
-        tail: lastLines(fromLineStart(decodeEnd(ring.contents())))
+        // What is next to the cut is not there any more: characters are told apart a little further in.
+        head: firstLines(toLineEnd(decodeStart(head.subarray(0, characterStart(head, HEAD_BYTES - REACH))))),
+        tail: lastLines(fromLineStart(decodeEnd(last.subarray(characterEnd(last, REACH)))))
       }
     }
   }
 }
+
+/** The first place, at `at` bytes or after, that does not fall into a character as a person sees it. */
+const characterEnd = (bytes: Uint8Array, at: number): number => {
+  const start = characterStart(bytes, at)
+  if (start === at) return at
+  const text = decodeStart(bytes.subarray(start, start + 2 * REACH))
+  const first = characters.segment(text).containing(0)?.segment ?? ""
+  const end = start + new TextEncoder().encode(first).length
+  // What is not UTF-8 has no characters, and one without end has to be cut somewhere.
+  const isEndless = first === text && end < bytes.length
+  return isEndless || text.includes("\ufffd") ? at : end
+}
+
+const characters = new Intl.Segmenter("en", { granularity: "grapheme" })
 
 /** Keeps the last `size` bytes. */
 const makeRing = (size: number) => {

@@ -1,17 +1,16 @@
 // What the stand-in answers about a real folder, with the real tools.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, layer } from "@effect/vitest"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import { intents, introduce } from "../../../src/providers/offline/intents.ts"
 import { parse } from "../../../src/providers/offline/question.ts"
-import { WorkingDirectory } from "../../../src/tools/WorkingDirectory.ts"
+import { Workspace } from "../../../src/tools/Workspace.ts"
 import { folder } from "../../tools/support.ts"
 import { ask, assistant, files, goOn, hostile, manifest, resultOf, user } from "./support.ts"
 
-const Garden = Layer.effectContext(Effect.map(folder(files), (path) => Context.make(WorkingDirectory, path))).pipe(
+const Garden = Layer.unwrap(Effect.map(folder(files), (root) => Workspace.layer({ root }))).pipe(
   Layer.provideMerge(NodeServices.layer)
 )
 
@@ -448,7 +447,7 @@ layer(Garden, { excludeTestServices: true })("the stand-in", (it) => {
   it.effect("takes nothing in a file for a request", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* WorkingDirectory
+      const { root } = yield* Workspace
       for (const question of ["read hostile.md", "summarise hostile.md", "what does hostile.md say about watering?"]) {
         const answer = yield* ask(question)
         expect(answer.rounds).toEqual([["read hostile.md"]])
@@ -456,7 +455,7 @@ layer(Garden, { excludeTestServices: true })("the stand-in", (it) => {
         const own = answer.text.split("\n").filter((line) => !line.startsWith("    "))
         for (const line of hostile.split("\n").filter((text) => text !== "")) expect(own).not.toContain(line)
       }
-      expect(yield* fs.exists(`${cwd}/owned`)).toBe(false)
+      expect(yield* fs.exists(`${root}/owned`)).toBe(false)
     })
   )
 })
