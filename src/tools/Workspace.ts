@@ -159,7 +159,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   /** Where a path leads to, and a look at what is there. */
   const follow = Effect.fnUntraced(function* (asked: string) {
-    const straight = yield* Effect.result(walk(asked))
+    const straight = yield* Effect.result(walk(asked, "below"))
     if (Result.isSuccess(straight) && straight.success !== LINK) {
       return { name: asked, look: Effect.succeed(straight.success) }
     }
@@ -168,19 +168,19 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 
   /**
-   * What is at a path, if no name from the folder on is a link. The folder's own path has none, so that this is as good as
-   * asking for the real path, which would look at each name from the top of the disk.
+   * What is at a path, if no name below the folder (or from it on) is a link. The folder's own path has none, so that this
+   * is as good as asking for the real path, which would look at each name from the top of the disk.
    */
-  const walk = Effect.fnUntraced(function* (name: string) {
+  const walk = Effect.fnUntraced(function* (name: string, from: "below" | "folder") {
     const container = folders.find((one) => inside(one, name) !== undefined)
     if (container === undefined) return LINK
     const names = inside(container, name)!.split(path.sep)
-    let at = container
-    let info = yield* lookAt(at)
-    for (const next of names) {
-      if (info === undefined || info.type === "SymbolicLink" || next === "") break
-      at = path.join(at, next)
+    const paths = from === "folder" || names[0] === "" ? [container] : []
+    for (const next of names) if (next !== "") paths.push(path.join(paths.at(-1) ?? container, next))
+    let info: FileSystem.File.Info | undefined
+    for (const at of paths) {
       info = yield* lookAt(at)
+      if (info === undefined || info.type === "SymbolicLink") break
     }
     return info?.type === "SymbolicLink" ? LINK : info
   })
@@ -215,7 +215,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     allows: (name: string, access: Access) => refusal(name, access) === undefined,
     admit: (name: string) => void admitted.add(name),
     isReal: (name: string) =>
-      Effect.flatMap(walk(path.dirname(name)), (found) =>
+      Effect.flatMap(walk(path.dirname(name), "folder"), (found) =>
         found === LINK ? Effect.map(canonical(name), (real) => real === name) : Effect.succeed(true)
       ),
     realPath: (given: string) => Effect.orElseSucceed(canonical(resolve(root, given)), () => resolve(root, given)),

@@ -343,10 +343,10 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
   it.effect("a platform without permission to look is told as such", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const stat = () =>
-        Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "stat" }))
+      const lstat = () =>
+        Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "lstat" }))
       const search = within(".")(failureOf(Grep.tool, { pattern: "x" }))
-      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, stat, lstat: stat })
+      const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, lstat, stat: lstat })
       expect(message).toBe("Cannot look at .: permission denied.")
     })
   )

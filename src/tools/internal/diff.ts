@@ -5,7 +5,14 @@ import * as TextDiff from "effect/TextDiff"
 import type { Change } from "./replacements.ts"
 
 /** Lines with their ends, as `TextDiff` has them. */
-const linesOf = (text: string): Array<string> => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
+const linesOf = (text: string): Array<string> => {
+  const lines: Array<string> = []
+  for (let from = 0, end = 0; from < text.length; from = end) {
+    end = text.indexOf("\n", from) + 1 || text.length
+    lines.push(text.slice(from, end))
+  }
+  return lines
+}
 
 export const editsOf = (before: string, changes: ReadonlyArray<Change>): ReadonlyArray<TextDiff.Edit<string>> => {
   const edits: Array<TextDiff.Edit<string>> = []

@@ -63,14 +63,17 @@ export const exchanged = (action: string, given: string): Tool.ToolFailure =>
 
 /** The bytes of a file that is to be held as a whole, at most one more than `most`. */
 export const readAll = Effect.fnUntraced(function* ({ file, info }: Opened, most: number) {
-  let buffer = new Uint8Array(Math.min(Number(info.size), most) + 1)
+  const size = Number(info.size)
+  let buffer = new Uint8Array(Math.min(size, most) + 1)
   let length = 0
   for (;;) {
     const read = yield* file.read(buffer.subarray(length))
     length += read
-    if (read === 0 || length > most) return buffer.subarray(0, length)
+    // Those that do not tell their size have none.
+    const isWhole = length === size && size > 0 && length < buffer.length
+    if (read === 0 || isWhole || length > most) return buffer.subarray(0, length)
     if (length < buffer.length) continue
-    // It has grown, or is one of those that do not tell their size.
+    // It has grown, or does not tell its size.
     const larger = new Uint8Array(Math.min(buffer.length * 2 + 4096, most + 1))
     larger.set(buffer)
     buffer = larger
