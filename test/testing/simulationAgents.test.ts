@@ -82,6 +82,11 @@ const chosen: Record<string, World> = {
     tools: [{ name: "a", calls: [[{ type: "deaf", ms: 60_000 }]] }],
     agent: { commands: [{ when: { ms: 1 }, does: "steer" }] }
   },
+  "an agent that is closed when it was aborted": {
+    ...commands({ when: { ms: 0 }, does: "close" }),
+    consumer: { slowMs: 1, acts: [{ type: "abort", when: { event: 0 } }] },
+    limits: { gracePeriodMs: 0 }
+  },
   "a listener that is slower than the grace period": {
     ...busy,
     consumer: { slowMs: 30 },

@@ -113,7 +113,7 @@ const callStep = Schema.Union([
   ...pauses,
   ...times(4, Schema.Struct({ type: Schema.tag("update"), text: words })),
   Schema.Struct({ type: Schema.tag("update"), text: words, times: Schema.Literals([3, 120]) }),
-  ...times(3, Schema.Struct({ type: Schema.tag("late"), ms: shortMs, text: words })),
+  ...times(6, Schema.Struct({ type: Schema.tag("late"), ms: shortMs, text: words })),
   Schema.Struct({
     type: Schema.tag("succeed"),
     text: Schema.optionalKey(words),
