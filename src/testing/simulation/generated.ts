@@ -185,7 +185,8 @@ const event = int(0, 40)
 const When = Schema.Union([
   Schema.Struct({ event }),
   Schema.Struct({ ms: Schema.Literals([0, 1, 2, 5, 7, 20, 25, 300, 310]) }),
-  Schema.Struct({ entry: int(0, 80) })
+  Schema.Struct({ entry: int(0, 80) }),
+  Schema.Struct({ step: int(0, 120) })
 ])
 
 const Act = Schema.Union([
