@@ -30,7 +30,7 @@ for (const fault of faults.filter(({ name }) => name.includes(values.only))) {
   if (found.invariant !== undefined) console.log(`  ${found.invariant}: ${found.what}`)
 }
 
-const control = await huntFor(undefined, longest, values.seed)
+const control = await huntFor(undefined, Math.ceil(longest), values.seed)
 if (control?.invariant !== undefined) process.exitCode = 1
 console.log(`without a fault: ${control!.invariant === undefined ? "nothing" : "FOUND"} after ${sayHow(control!)}`)
 if (control?.invariant !== undefined) console.log(`  ${control.invariant}: ${control.what}`)

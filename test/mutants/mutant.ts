@@ -39,7 +39,7 @@ const run = (folder: string, seconds: number, seed: string): Promise<Found> =>
     const hunt = join(folder, "test/mutants/hunt.ts")
     const child = spawn(process.execPath, [hunt, "--seconds", String(seconds), "--seed", seed], {
       stdio: ["ignore", "pipe", "inherit"],
-      timeout: (seconds + 30) * 1000
+      timeout: Math.ceil(seconds + 30) * 1000
     })
     let output = ""
     child.stdout.on("data", (chunk) => (output += String(chunk)))
