@@ -41,8 +41,8 @@ const ofRuns: ReadonlyArray<Fault> = [
   {
     name: "a swallowed defect",
     file: "src/internal/toolCall.ts",
-    text: `if (_tag !== "Done") return { result, isError: true }`,
-    replacement: `if (_tag !== "Done") return { result, isError: _tag === "Interrupted" }`
+    text: `if (isOwn) return { result, isError: _tag !== "Done" }`,
+    replacement: `if (isOwn) return { result, isError: _tag === "Interrupted" }`
   },
   {
     name: "a second agent_end",
