@@ -38,14 +38,19 @@ export const check = <const Tools extends ReadonlyArray<Tool.Any> = [], R = neve
 ): Effect.Effect<Report, never, Tool.Services<Tools> | R> =>
   Effect.map(run(world, options.agent), (recording) => report(recording, options.invariants))
 
+export interface EverywhereOptions<Tools extends ReadonlyArray<Tool.Any> = [], R = never> extends Options<Tools, R> {
+  /** Runs no more repetitions than this, evenly spread. */
+  readonly most?: number | undefined
+}
+
 /** Runs a world, then each of its repetitions. */
 export const everywhere = Effect.fnUntraced(function* <const Tools extends ReadonlyArray<Tool.Any> = [], R = never>(
   world: World,
-  options: Options<Tools, R> = {}
+  options: EverywhereOptions<Tools, R> = {}
 ) {
   const first = yield* run(world, options.agent)
   const reports: Array<Report> = [report(first, options.invariants)]
-  for (const faulty of worldsOf(first)) reports.push(yield* check(faulty, options))
+  for (const faulty of spread(worldsOf(first), options.most)) reports.push(yield* check(faulty, options))
   return {
     runs: reports.reduce((sum, { runs }) => sum + runs, 0),
     failures: reports.flatMap(({ failures }) => failures)
@@ -151,6 +156,9 @@ const closedWorlds = ({ world, events, log, end }: Recording): ReadonlyArray<Wor
   )
   return [...events.map((_, event) => closedAt({ event })), ...atSteps]
 }
+
+const spread = <A>(all: ReadonlyArray<A>, most = Infinity): ReadonlyArray<A> =>
+  all.length <= most ? all : Array.from({ length: most }, (_, index) => all[Math.floor((index * all.length) / most)]!)
 
 /** The instants at which something happened up to the end, and one between each two of them. */
 const instantsOf = ({ log, end }: Recording): ReadonlyArray<number> => {

@@ -136,11 +136,15 @@ export interface Queued extends Schema.Schema.Type<typeof Queued> {}
 // The reader of the events
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** When the reader gets the event of that index, at an instant, or right after that entry of the log, deep in the run. */
+/**
+ * When the reader gets the event of that index, at an instant, right after that entry of the log, deep in the run, or after
+ * so many steps of fibers: between two of them, where a seed makes them wait for each other.
+ */
 export const When = Schema.Union([
   Schema.Struct({ event: Count }),
   Schema.Struct({ ms: Ms }),
-  Schema.Struct({ entry: Count })
+  Schema.Struct({ entry: Count }),
+  Schema.Struct({ step: Count })
 ])
 export type When = typeof When.Type
 

@@ -296,6 +296,18 @@ describe("the order of fibers", () => {
   )
 })
 
+it.effect("a reader that was made to wait as it asked for more is not thought to hear an abort at once", () =>
+  Effect.gen(function* () {
+    const world: World = { turns: [[call("a")]], tools: [{ name: "a" }], consumer: { slowMs: 1 } }
+    for (let seed = 0; seed < 600; seed++) {
+      const { log, activities } = yield* Simulation.run({ ...world, seed })
+      const entry = log.findIndex((one) => one.type === "begin" && activities[one.activity]!.kind === "tool")
+      const consumer = { slowMs: 1, acts: [{ type: "abort", when: { entry } } as const] }
+      yield* Faults.verify(Faults.check({ ...world, seed, consumer }))
+    }
+  })
+)
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Real code
 // ---------------------------------------------------------------------------------------------------------------------

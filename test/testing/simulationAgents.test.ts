@@ -55,6 +55,29 @@ describe("a message that is queued at any event, with a fault at every later ste
   }
 })
 
+it.effect(
+  "a message is delivered once when the run is aborted between any two steps of its fibers, also in a poll",
+  () =>
+    Effect.gen(function* () {
+      const both: World = {
+        turns: [[say("a")]],
+        agent: {
+          commands: [
+            { when: { event: 1 }, does: "steer" },
+            { when: { event: 1 }, does: "followUp" }
+          ]
+        }
+      }
+      for (let seed = 0; seed < 100; seed++) {
+        for (let step = 0; step < 24; step++) {
+          const acts = [{ type: "abort", when: { step } } as const]
+          yield* Faults.verify(Faults.check({ ...both, seed, consumer: { acts } }))
+        }
+      }
+    }),
+  60_000
+)
+
 const chosen: Record<string, World> = {
   "both queues, all at once": {
     ...busy,
@@ -81,6 +104,11 @@ const chosen: Record<string, World> = {
     turns: [[call("a")], [say("done")]],
     tools: [{ name: "a", calls: [[{ type: "deaf", ms: 60_000 }]] }],
     agent: { commands: [{ when: { ms: 1 }, does: "steer" }] }
+  },
+  "an agent that is closed when it was aborted": {
+    ...commands({ when: { ms: 0 }, does: "close" }),
+    consumer: { slowMs: 1, acts: [{ type: "abort", when: { event: 0 } }] },
+    limits: { gracePeriodMs: 0 }
   },
   "a listener that is slower than the grace period": {
     ...busy,

@@ -64,9 +64,9 @@ export const whatComesLooseEnds: Invariant = {
 }
 
 /** Closing the agent has left its run behind, which a listener held: it still has its grace period before it. */
-const wasLeft = ({ stop, end, log }: Recording): boolean => {
+const wasLeft = ({ world, end, log }: Recording): boolean => {
   const before = log.slice(0, end?.position).findLast(({ type }) => type === "read" || type === "event")
-  return stop?.how === "close" && before?.type === "event"
+  return world.agent !== undefined && before?.type === "event"
 }
 
 export const nothingBeginsAfterTheEnd: Invariant = {

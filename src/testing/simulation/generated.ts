@@ -113,7 +113,7 @@ const callStep = Schema.Union([
   ...pauses,
   ...times(4, Schema.Struct({ type: Schema.tag("update"), text: words })),
   Schema.Struct({ type: Schema.tag("update"), text: words, times: Schema.Literals([3, 120]) }),
-  ...times(3, Schema.Struct({ type: Schema.tag("late"), ms: shortMs, text: words })),
+  ...times(6, Schema.Struct({ type: Schema.tag("late"), ms: shortMs, text: words })),
   Schema.Struct({
     type: Schema.tag("succeed"),
     text: Schema.optionalKey(words),
@@ -185,7 +185,8 @@ const event = int(0, 40)
 const When = Schema.Union([
   Schema.Struct({ event }),
   Schema.Struct({ ms: Schema.Literals([0, 1, 2, 5, 7, 20, 25, 300, 310]) }),
-  Schema.Struct({ entry: int(0, 80) })
+  Schema.Struct({ entry: int(0, 80) }),
+  Schema.Struct({ step: int(0, 120) })
 ])
 
 const Act = Schema.Union([

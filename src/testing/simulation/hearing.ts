@@ -31,8 +31,9 @@ export class Hearing {
 
   /** Whether the fiber may be on the stack, or waits for its turn. */
   get isBusy(): boolean {
-    const { turn, waiting } = this.stage.machine
-    return (this.isReading && this.lastRan === turn) || (this.fiber !== undefined && waiting.has(this.fiber.id))
+    const { turn, waiting, resumed } = this.stage.machine
+    const id = this.fiber?.id ?? -1
+    return waiting.has(id) || (this.isReading && (this.lastRan === turn || resumed.get(id) === turn))
   }
 
   begin(how: Stop["how"], isRescue: boolean): void {

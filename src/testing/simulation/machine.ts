@@ -41,6 +41,8 @@ export class Machine implements Scheduler.Scheduler {
   /** How often each fiber was made to let others run, and which of them still wait for their turn. */
   readonly preemptions = new Map<number, number>()
   readonly waiting = new Set<number>()
+  /** The turn in which a fiber that was made to wait last went on. */
+  readonly resumed = new Map<number, number>()
   /** Called when a task or a timer is through. */
   onTurn: () => void = () => {}
 
@@ -142,6 +144,7 @@ export class Machine implements Scheduler.Scheduler {
             priority,
             run: () => {
               this.waiting.delete(fiber)
+              this.resumed.set(fiber, this.turn)
               run()
             }
           })

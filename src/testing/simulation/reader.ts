@@ -24,7 +24,11 @@ export class Reader {
     this.consumer = consumer
     this.acts = consumer.acts ?? []
     this.hearing = new Hearing(stage)
-    stage.machine.onTurn = () => this.hearing.confirm()
+    stage.machine.onTurn = () => {
+      if (this.acts.some((act) => "when" in act && "step" in act.when && act.when.step === stage.machine.turn))
+        this.stop()
+      this.hearing.confirm()
+    }
     for (const act of this.acts) {
       if ("when" in act && "ms" in act.when) stage.machine.at(act.when.ms, () => this.stop())
       if ("when" in act && "entry" in act.when) this.entry = act.when
@@ -52,6 +56,8 @@ export class Reader {
   stop(isRescue = false): void {
     const { hearing } = this
     if (hearing.stopping !== undefined || this.end !== undefined || hearing.fiber === undefined) return
+    // Before it has asked for anything, there is no run to stop.
+    if (this.stage.journal.log.length === 0) return
     const { isBusy } = hearing
     hearing.begin(this.leaves ? "leave" : "abort", isRescue)
     // Deep in the reader's own stack, the run goes on until that has unwound; in its own code, it stops at the next pull.

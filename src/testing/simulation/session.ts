@@ -82,7 +82,11 @@ export class Session {
     this.commands = world.agent?.commands ?? []
     this.next = new Hearing(stage)
     const { machine, journal } = stage
-    machine.onTurn = () => (this.runs.at(-1)?.hearing ?? this.next).confirm()
+    machine.onTurn = () => {
+      this.actAt((when) => "step" in when && when.step === machine.turn)
+      const hearing = this.runs.at(-1)?.hearing ?? this.next
+      hearing.confirm()
+    }
     journal.onEntry = (position) => this.actAt((when) => "entry" in when && when.entry === position)
     const instants = [...this.acts, ...this.commands].flatMap((act) =>
       "when" in act && "ms" in act.when ? [act.when.ms] : []
