@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -62,7 +63,7 @@ const settingsOf = Effect.fnUntraced(function* (options: Options): Effect.fn.Ret
   return {
     apiKey: options.apiKey,
     baseUrl: options.baseUrl ?? BASE_URL,
-    headers: options.headers ?? {},
+    headers: Record.mapKeys(options.headers ?? {}, (name) => name.toLowerCase()),
     betas: options.betas ?? [],
     cache: options.cache ?? "5m",
     maxTokens: options.maxTokens,
@@ -124,7 +125,14 @@ export const config: Config.Config<Options> = Config.map(
     apiKey: Option.getOrUndefined(Option.orElse(apiKey, () => authToken)),
     baseUrl: Option.getOrUndefined(baseUrl),
     headers: Option.getOrUndefined(Option.map(headers, parseHeaders)),
-    betas: Option.getOrUndefined(Option.map(betas, (names) => names.split(",").map((name) => name.trim())))
+    betas: Option.getOrUndefined(
+      Option.map(betas, (names) =>
+        names
+          .split(",")
+          .map((name) => name.trim())
+          .filter(Boolean)
+      )
+    )
   })
 )
 

@@ -20,7 +20,7 @@ import { textOf, type Wire, isWire, wireOf } from "./wire.ts"
  */
 export type Fault =
   | { readonly _tag: "Told"; readonly body: unknown }
-  | { readonly _tag: "Broken"; readonly what: string }
+  | { readonly _tag: "Broken"; readonly what: string; readonly data?: string | undefined }
   | { readonly _tag: "Refused"; readonly why: string }
 
 interface Block {
@@ -85,7 +85,7 @@ export class ResponseEvents {
     if (name === "error" || event?.["type"] === "error") {
       this.fault = { _tag: "Told", body: event ?? data }
     } else if (event === undefined) {
-      this.fail(`an event is no JSON object: ${excerpt(data)}`)
+      this.fail("an event is no JSON object", data)
     } else this.takeEvent(event)
   }
 
@@ -223,8 +223,8 @@ export class ResponseEvents {
     this.fail(`${[event["type"], delta].filter(Boolean).join(" ")} came for block ${event["index"]} out of place`)
   }
 
-  private fail(what: string): void {
-    this.fault = { _tag: "Broken", what }
+  private fail(what: string, data?: string): void {
+    this.fault = { _tag: "Broken", what, data }
   }
 }
 
@@ -260,9 +260,4 @@ const typeOf = ({ type }: Wire): Block["type"] => {
 const wholeOf = ({ start, text }: Block): Schema.Json => {
   const input = Result.try(() => JSON.parse(text) as unknown)
   return (text !== "" && Result.isSuccess(input) ? { ...start, input: input.success } : start) as Schema.Json
-}
-
-export const excerpt = (text: string): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim()
-  return line.length > 120 ? `${line.slice(0, 120).toWellFormed()}…` : line
 }

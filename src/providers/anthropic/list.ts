@@ -5,11 +5,13 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { ProviderError } from "../../services/Provider.ts"
 import { keyFor } from "./access.ts"
 import { clientOf } from "./connection.ts"
-import { fromSdk } from "./errors.ts"
+import { fromSdk, unreachable } from "./errors.ts"
 import { type Effort, inTable, type ListedModel, lookup, type ModelInfo } from "./models.ts"
+import { hiding } from "./secrets.ts"
 import type { Settings } from "./settings.ts"
 import { textOf, type Wire, wireOf } from "./wire.ts"
 
@@ -20,16 +22,22 @@ export const list = Effect.fnUntraced(function* (
   const apiKey = yield* Effect.fromResult(keyFor({ apiKey: undefined }, settings))
   const client = clientOf(settings, apiKey)
   const clock = yield* Clock.Clock
-  const { baseUrl } = settings
+  const { baseUrl, headers } = settings
+  const hide = hiding(apiKey, headers)
+  const circumstances = () => ({ baseUrl, now: clock.currentTimeMillisUnsafe(), hide })
   const page = (after: string | undefined) =>
     Effect.tryPromise({
       try: (signal) =>
-        client.get<unknown>("/v1/models", {
-          query: { limit: PAGE, ...(after && { after_id: after }) },
-          signal
-        }),
-      catch: (error) => fromSdk(error, { baseUrl, now: clock.currentTimeMillisUnsafe(), apiKey })
-    }).pipe(Effect.timeoutOrElse({ duration: TIMEOUT, orElse: () => Effect.fail(tooLate(baseUrl)) }))
+        client.get("/v1/models", { query: { limit: PAGE, ...(after && { after_id: after }) }, signal }).asResponse(),
+      catch: (error) => fromSdk(error, circumstances())
+    }).pipe(
+      Effect.flatMap((response) =>
+        // A body that breaks off is the network, not the answer of a server that has no list.
+        Effect.tryPromise({ try: () => response.text(), catch: (error) => unreachable(error, circumstances()) })
+      ),
+      Effect.timeoutOrElse({ duration: TIMEOUT, orElse: () => Effect.fail(tooLate(baseUrl)) }),
+      Effect.map((text) => Result.getOrUndefined(Result.try(() => JSON.parse(text) as unknown)))
+    )
   const models: Array<ListedModel> = []
   let after: string | undefined
   for (let pages = 0; pages < MAX_PAGES; pages++) {

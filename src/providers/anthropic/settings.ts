@@ -8,6 +8,7 @@ import type { ModelInfo } from "./models.ts"
 export interface Settings {
   readonly apiKey: Redacted.Redacted | undefined
   readonly baseUrl: string
+  /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly betas: ReadonlyArray<string>
   readonly cache: "5m" | "1h" | "off"

@@ -17,9 +17,10 @@ import { keyFor } from "./access.ts"
 import * as Connection from "./connection.ts"
 import { notice } from "./deprecation.ts"
 import * as Errors from "./errors.ts"
-import { excerpt, ResponseEvents } from "./events.ts"
+import { ResponseEvents } from "./events.ts"
 import * as Idle from "./idle.ts"
 import { prepare } from "./request.ts"
+import { hiding } from "./secrets.ts"
 import type { Settings } from "./settings.ts"
 import { EventDecoder } from "./sse.ts"
 
@@ -37,10 +38,11 @@ const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Set
   const priced = { provider: PRICE_LIST, model: request.model.id }
   const events = new ResponseEvents((tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe()))
   let headers: Headers | undefined
+  const hide = hiding(apiKey, settings.headers)
   const circumstances = (): Errors.Circumstances => ({
     baseUrl: settings.baseUrl,
     now: clock.currentTimeMillisUnsafe(),
-    apiKey,
+    hide,
     headers,
     usage: events.usage
   })
@@ -96,7 +98,7 @@ const pullOf = (response: Response, { connection, watch, events, circumstances, 
     if (events.hasBegun) return Errors.broken(BROKEN_OFF, circumstances())
     return beginning === ""
       ? Errors.broken("The response is empty", circumstances())
-      : Errors.noStream(`"${excerpt(beginning)}"`, circumstances())
+      : Errors.noEvents(beginning, circumstances())
   }
 
   const take = (bytes: Uint8Array): Events => {

@@ -11,7 +11,7 @@ import { DEPRECATED_MODELS } from "../../../node_modules/@anthropic-ai/sdk/inter
 import * as Anthropic from "../../../src/providers/Anthropic.ts"
 import { lookup, retirementOf } from "../../../src/providers/anthropic/models.ts"
 import { read } from "./play.ts"
-import { fails, KEY, providerOf, replies, serve, streams } from "./server.ts"
+import { type Answer, fails, KEY, providerOf, replies, serve, streams } from "./server.ts"
 import { says } from "./wire.ts"
 
 const yes = { supported: true }
@@ -184,14 +184,28 @@ describe("no list", () => {
     })
   )
 
+  it.live("is a network that breaks off in the middle of it", () =>
+    Effect.gen(function* () {
+      const half: Answer = (response) =>
+        void response
+          .writeHead(200, { "content-type": "application/json" })
+          .write('{"data"', () => response.socket?.destroy())
+      const error = yield* failureOf(half)
+      expect(error).toMatchObject({ reason: "network", retryable: true })
+      expect(error.message).toMatch(/^Cannot reach \S+ \(UND_ERR_SOCKET\)\. Check the network and the base URL\.$/)
+    })
+  )
+
   it.live.each([
     ["a page", replies(200, "<html>Sign in</html>", { "content-type": "text/html" })],
+    ["nothing", replies(200, "")],
+    ["JSON that is broken", replies(200, `{"data": ${KEY}`)],
     ["JSON of another kind", replies(200, { models: [] })]
   ] as const)("is %s in its place", ([, answer]) =>
     Effect.gen(function* () {
       const error = yield* failureOf(answer)
       expect(error.reason).toBe("notFound")
-      expect(error.message).toMatch(/has no list of models\. Check the base URL\./)
+      expect(error.message).toMatch(/^\S+ has no list of models\. Check the base URL\.$/)
     })
   )
 
