@@ -5,8 +5,9 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { ProviderError } from "../../services/Provider.ts"
+import { ProviderError, type ProviderRequest } from "../../services/Provider.ts"
 import { keyFor } from "./access.ts"
 import { clientOf } from "./connection.ts"
 import { fromSdk, unreachable } from "./errors.ts"
@@ -17,9 +18,10 @@ import { textOf, type Wire, wireOf } from "./wire.ts"
 
 /** Asks for the list, page by page. */
 export const list = Effect.fnUntraced(function* (
-  settings: Settings
+  settings: Settings,
+  request: Pick<ProviderRequest, "apiKey"> = { apiKey: undefined }
 ): Effect.fn.Return<ReadonlyArray<ListedModel>, ProviderError> {
-  const apiKey = yield* Effect.fromResult(keyFor({ apiKey: undefined }, settings))
+  const apiKey = yield* Effect.fromResult(keyFor(request, settings))
   const client = clientOf(settings, apiKey)
   const clock = yield* Clock.Clock
   const { baseUrl, headers } = settings
@@ -54,6 +56,30 @@ export const list = Effect.fnUntraced(function* (
   }
   return models
 })
+
+/**
+ * What the list has of a model. It is asked for once in the life of a provider: a request does not fail for want of it, nor
+ * wait for it for long, and what it does not say in time is not known.
+ */
+export const inList = Effect.fnUntraced(function* (
+  request: Pick<ProviderRequest, "apiKey" | "model">,
+  settings: Settings
+): Effect.fn.Return<ModelInfo | undefined> {
+  const { listing } = settings
+  const ask = Effect.gen(function* () {
+    if (listing.models !== undefined) return
+    const listed = yield* Effect.timeoutOption(
+      Effect.orElseSucceed(list(settings, request), () => []),
+      PATIENCE
+    )
+    listing.models = Option.getOrElse(listed, () => [])
+  })
+  yield* listing.turn.withPermit(ask)
+  return listing.models?.find(({ id }) => id === request.model.id)?.info
+})
+
+/** How long a request waits for the list. */
+const PATIENCE = Duration.seconds(3)
 
 /** As many as a page can have. */
 const PAGE = 1_000

@@ -19,6 +19,7 @@ import { notice } from "./deprecation.ts"
 import * as Errors from "./errors.ts"
 import { ResponseEvents } from "./events.ts"
 import * as Idle from "./idle.ts"
+import { inList } from "./list.ts"
 import { prepare } from "./request.ts"
 import { hiding } from "./secrets.ts"
 import type { Settings } from "./settings.ts"
@@ -29,7 +30,8 @@ export const stream = (request: ProviderRequest, settings: Settings): Stream.Str
 
 const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Settings) {
   const apiKey = yield* Effect.fromResult(keyFor(request, settings))
-  const prepared = yield* Effect.fromResult(prepare(request, settings))
+  const info = settings.modelInfo(request.model.id) ?? (yield* inList(request, settings))
+  const prepared = yield* Effect.fromResult(prepare(request, settings, info))
   yield* notice(request.model.id, settings.noticed)
   const clock = yield* Clock.Clock
   const connection = yield* Connection.open

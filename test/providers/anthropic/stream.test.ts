@@ -319,11 +319,12 @@ describe("a broken stream", () => {
       const done = streams(sse(wire.start(usage), wire.halt("end_turn", {}, { output_tokens: 200 }), wire.stop))
       const input = (1_000 * 3 + 60 * 3.75 + 40 * 6) / 1e6
       const retry = Schedule.spaced(0)
+      const noList = replies(404, "")
       const known = yield* play(yield* providerOf(yield* serve(failed, done)), { retry })
       const [end] = of(known, "agent_end")
       expect(end?.usage).toMatchObject({ input: 2_000, output: 200, cacheWrite: 200, totalTokens: 2_400 })
       expect(end?.usage.cost?.total).toBeCloseTo(2 * input + (200 * 15) / 1e6, 12)
-      const unknown = yield* play(yield* providerOf(yield* serve(failed, done)), {
+      const unknown = yield* play(yield* providerOf(yield* serve(noList, failed, done)), {
         retry,
         model: { provider: "anthropic", id: "qwen3:8b" }
       })
