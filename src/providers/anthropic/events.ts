@@ -8,7 +8,7 @@ import { constUndefined } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Usage } from "../../Message.ts"
-import type { ProviderEvent } from "../../services/Provider.ts"
+import type { Model, ProviderEvent } from "../../services/Provider.ts"
 import { DeltaReader } from "./delta.ts"
 import { endingOf } from "./ending.ts"
 import { type TokenCost, UsageCount } from "./usage.ts"
@@ -53,7 +53,11 @@ export class ResponseEvents {
   private latest: Block | undefined
   private reader: DeltaReader | undefined
 
-  constructor(costOf: TokenCost = constUndefined) {
+  private readonly model: Model | undefined
+
+  /** `model` is the one that was asked. */
+  constructor(costOf: TokenCost = constUndefined, model?: Model) {
+    this.model = model
     this.tokens = new UsageCount(costOf)
   }
 
@@ -116,7 +120,7 @@ export class ResponseEvents {
     if (this.isStarted) return this.fail("the response began twice")
     this.isStarted = true
     this.tokens.add(wireOf(event["message"])["usage"])
-    this.out.push({ type: "start" })
+    this.out.push({ type: "start", ...(this.model && { model: this.model }) })
   }
 
   private finish(): void {

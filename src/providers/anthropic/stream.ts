@@ -38,7 +38,8 @@ const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Set
   const watch = yield* Idle.watch(settings.idleLimit, connection.abort)
   let costOf: Prices.CostOf | undefined
   const priced = { provider: PRICE_LIST, model: request.model.id }
-  const events = new ResponseEvents((tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe()))
+  const costNow = (tokens: Prices.Tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe())
+  const events = new ResponseEvents(costNow, request.model)
   let headers: Headers | undefined
   const hide = hiding(apiKey, settings.headers)
   const circumstances = (): Errors.Circumstances => ({

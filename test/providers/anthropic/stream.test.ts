@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import type { ServerResponse } from "node:http"
 import { tool } from "../../support/make.ts"
 import { of } from "../../support/play.ts"
-import { play, read } from "./play.ts"
+import { model, play, read } from "./play.ts"
 import { violationsOf } from "./rules.ts"
 import { type Answer, breaks, dribbles, fails, providerOf, replies, serve, stalls, streams } from "./server.ts"
 import * as wire from "./wire.ts"
@@ -37,7 +37,7 @@ describe("a response", () => {
       expect(error).toBeUndefined()
       expect(arrays).toEqual([
         [
-          { type: "start" },
+          { type: "start", model },
           { type: "text_start", contentIndex: 0 },
           { type: "text_delta", contentIndex: 0, delta: "Hel" },
           { type: "text_delta", contentIndex: 0, delta: "lo" },
