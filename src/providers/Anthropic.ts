@@ -66,7 +66,7 @@ const settingsOf = Effect.fnUntraced(function* (options: Options): Effect.fn.Ret
   const idleLimit = Duration.toMillis(options.idleLimit ?? DEFAULT_IDLE_LIMIT)
   return {
     apiKey: options.apiKey,
-    baseUrl: options.baseUrl ?? BASE_URL,
+    baseUrl: (options.baseUrl ?? BASE_URL).trim(),
     headers: Record.mapKeys(options.headers ?? {}, (name) => name.toLowerCase()),
     betas: options.betas ?? [],
     cache: options.cache ?? "5m",

@@ -36,7 +36,7 @@ describe("the layer", () => {
       yield* withConfig({
         ANTHROPIC_API_KEY: "k1",
         ANTHROPIC_AUTH_TOKEN: "k2",
-        ANTHROPIC_BASE_URL: `${server.url}/gateway/`,
+        ANTHROPIC_BASE_URL: ` ${server.url}/gateway/ \n`,
         ANTHROPIC_CUSTOM_HEADERS: "X-Team: core\nno header\nX-Url: http://x:1\nAnthropic-Beta: zero",
         ANTHROPIC_BETAS: "one, two"
       })
