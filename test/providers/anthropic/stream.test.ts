@@ -131,6 +131,22 @@ describe("a response", () => {
   )
 })
 
+/** A stream of events that goes on with one line for as long as the client takes it. */
+const endless: Answer = (response) => {
+  const piece = "x".repeat(1024 * 1024)
+  const write = (error?: Error | null) => void (!error && response.write(piece, write))
+  response.writeHead(200, { "content-type": "text/event-stream" }).write(`${sse(wire.start())}data: `, write)
+}
+
+it.live("an event that has no end is left, before it fills the memory", () =>
+  Effect.gen(function* () {
+    const server = yield* serve(endless)
+    const { error } = yield* read(yield* providerOf(server))
+    expect(error).toMatchObject({ reason: "brokenStream", message: "An event of the response has no end." })
+    expect(yield* server.ended(0)).toBe("left")
+  })
+)
+
 describe("a broken stream", () => {
   const broken = [
     {
