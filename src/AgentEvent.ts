@@ -23,7 +23,6 @@ import * as Message from "./Message.ts"
 
 const contentIndex = Schema.Int
 
-export const Start = Schema.Struct({ type: Schema.tag("start") })
 export const TextStart = Schema.Struct({ type: Schema.tag("text_start"), contentIndex })
 export const TextDelta = Schema.Struct({ type: Schema.tag("text_delta"), contentIndex, delta: Schema.String })
 /** With `redacted`, `signature` is the opaque data of a thinking block whose text the provider keeps to itself. */

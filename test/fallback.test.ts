@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import { Fallback } from "../examples/fallback.ts"
 import * as Scripted from "../src/providers/Scripted.ts"
 import * as RetryPolicy from "../src/RetryPolicy.ts"
-import { Provider } from "../src/services/Provider.ts"
+import { Provider, route } from "../src/services/Provider.ts"
 import { failing, say } from "./support/make.ts"
 import { of, play } from "./support/play.ts"
 
@@ -16,7 +16,8 @@ const playWithFallback = Effect.fnUntraced(function* (
   retry?: RetryPolicy.RetryPolicy
 ) {
   const scripted = yield* Scripted.make({ turns })
-  const context = yield* Layer.build(Layer.provide(Fallback, Layer.succeed(Provider, scripted)))
+  const both = Layer.succeed(Provider, scripted)
+  const context = yield* Layer.build(Layer.provide(Fallback, route({ first: both, second: both })))
   const trace = yield* play(Context.get(context, Provider), { apiKey: Redacted.make("secret"), retry })
   return { ...trace, asked: scripted.requests.map(({ model }) => model.id), requests: scripted.requests }
 })
@@ -28,6 +29,8 @@ describe("the fallback", () => {
         const { asked, responses, requests } = yield* playWithFallback([[failing("no", isRetryable)], [say("hi")]])
         expect(asked).toEqual(["large", "small"])
         expect(responses).toMatchObject([{ content: [{ text: "hi" }], stopReason: "stop" }])
+        // The message says who has answered: its signed thoughts must not go to the first model.
+        expect(responses).toMatchObject([{ provider: "second", model: "small" }])
         expect(requests.map(({ apiKey }) => apiKey)).toEqual([undefined, undefined])
       }
     })

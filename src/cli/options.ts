@@ -31,6 +31,8 @@ const readCountOrZero = (text: string): Option.Option<number> => (text === "0" ?
 const readSeconds = (text: string): Option.Option<number> =>
   /^[0-9]{1,6}(\.[0-9]{1,3})?$/.test(text) ? Option.some(Number(text)) : Option.none()
 
+const readWord = (text: string): Option.Option<string> => (text.trim() === "" ? Option.none() : Option.some(text))
+
 /** What both commands take. */
 const shared = {
   mode: Flag.Literals("mode", ["text", "json"]).pipe(
@@ -65,6 +67,7 @@ const parameters = {
   model: Flag.String("model").pipe(
     Flag.withMetavar("id"),
     Flag.withDescription("The provider's name of the model"),
+    Flag.filterMap(readWord, () => "a name"),
     Flag.optional
   ),
   thinking: Flag.Literals("thinking", ThinkingLevel.literals).pipe(
@@ -103,7 +106,7 @@ const parameters = {
     Flag.withDescription(
       "How long a response may be silent before it fails; 300 unless given, 0 for as long as it likes"
     ),
-    Flag.filterMap(readSeconds, () => "a number of seconds from 0"),
+    Flag.filterMap(readSeconds, () => "a number of seconds from 0 to 999999"),
     Flag.optional
   ),
   usage: Flag.Boolean("usage").pipe(
@@ -192,7 +195,7 @@ const describe = (error: CliError.CliError): string => {
     case "InvalidValue":
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}.`
-        : `--${error.option} cannot be "${error.value}": expected ${error.expected}.`
+        : `--${error.option} cannot be "${error.value}": expected ${error.expected.replace(/^Expected /, "")}.`
     default:
       return error.message
   }

@@ -54,7 +54,7 @@ export class MessageFold {
 
   private content: ReadonlyArray<AssistantContent> = []
   private readonly blocks: Array<Block> = []
-  private readonly model: Model
+  private model: Model
   private readonly timestamp: number
   private readonly uniqueId: (id: string) => string
 
@@ -116,6 +116,7 @@ export class MessageFold {
       case "start":
         if (this.isStarted) return this.fail("it began twice")
         this.isStarted = true
+        if (event.model !== undefined) this.model = copyPlain(event.model)
         return undefined
       case "done":
         this.done = copyPlain(event)

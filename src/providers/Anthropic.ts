@@ -8,11 +8,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { Provider, type ProviderError } from "../services/Provider.ts"
-import { type ListedModel, lookup, type ModelInfo } from "./anthropic/models.ts"
+import { inTable, type ListedModel, type ModelInfo } from "./anthropic/models.ts"
 import { BASE_URL, type Settings } from "./anthropic/settings.ts"
 import { FETCH_LIMIT, patientFetch } from "./anthropic/transport.ts"
 
@@ -37,7 +39,10 @@ export interface Options {
   readonly maxTokens?: number | undefined
   /** How long a response may be silent before it fails as `idle`: 5 minutes by default, 0 for ever. */
   readonly idleLimit?: Duration.Input | undefined
-  /** Knows models better than the table that is built in. */
+  /**
+   * Knows models better than the table that is built in. The first request for a model that neither of them knows asks the
+   * API for its list, and goes by what can be relied on where that does not help.
+   */
   readonly modelInfo?: ((id: string) => ModelInfo | undefined) | undefined
 }
 
@@ -61,13 +66,14 @@ const settingsOf = Effect.fnUntraced(function* (options: Options): Effect.fn.Ret
   const idleLimit = Duration.toMillis(options.idleLimit ?? DEFAULT_IDLE_LIMIT)
   return {
     apiKey: options.apiKey,
-    baseUrl: options.baseUrl ?? BASE_URL,
-    headers: options.headers ?? {},
+    baseUrl: (options.baseUrl ?? BASE_URL).trim(),
+    headers: Record.mapKeys(options.headers ?? {}, (name) => name.toLowerCase()),
     betas: options.betas ?? [],
     cache: options.cache ?? "5m",
     maxTokens: options.maxTokens,
     idleLimit: Number.isFinite(idleLimit) ? idleLimit : 0,
-    modelInfo: (id) => options.modelInfo?.(id) ?? lookup(id),
+    modelInfo: (id) => options.modelInfo?.(id) ?? inTable(id),
+    listing: { models: undefined, turn: yield* Semaphore.make(1) },
     noticed: new Set(),
     fetch: idleLimit > 0 && idleLimit <= FETCH_LIMIT ? undefined : yield* patientFetch
   }
@@ -124,7 +130,14 @@ export const config: Config.Config<Options> = Config.map(
     apiKey: Option.getOrUndefined(Option.orElse(apiKey, () => authToken)),
     baseUrl: Option.getOrUndefined(baseUrl),
     headers: Option.getOrUndefined(Option.map(headers, parseHeaders)),
-    betas: Option.getOrUndefined(Option.map(betas, (names) => names.split(",").map((name) => name.trim())))
+    betas: Option.getOrUndefined(
+      Option.map(betas, (names) =>
+        names
+          .split(",")
+          .map((name) => name.trim())
+          .filter(Boolean)
+      )
+    )
   })
 )
 

@@ -4,6 +4,7 @@
  * A provider tells what happened and keeps no message: the loop folds its events, so that providers cannot disagree about
  * partial messages. It fails in one way, with a `ProviderError`.
  */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -41,9 +42,12 @@ export interface ProviderRequest {
 /**
  * What a provider streams: `start` when the response begins, then blocks, each with a start, deltas and an end that may
  * interleave with those of other blocks, and `done` at the end. A stream that closes without `done` is an error.
+ *
+ * `start` may name the model that was asked. The message is then of that model, and not of the one of the run's request,
+ * which may have been turned into another on its way (a fallback): what only one model can read must not go to another.
  */
 export const ProviderEvent = Schema.Union([
-  AgentEvent.Start,
+  Schema.Struct({ type: Schema.tag("start"), model: Schema.optionalKey(Model) }),
   AgentEvent.TextStart,
   AgentEvent.TextDelta,
   Schema.Struct({ type: Schema.tag("text_end"), contentIndex: Schema.Int }),
@@ -129,7 +133,7 @@ type Route<R extends Routes> = R[keyof R]
 
 /**
  * One provider made of several: each request goes to the one that has the name of its `model.provider`, so that a run may
- * change its model. A request for a name that is not there fails as `notFound`.
+ * change its model. A request for a name that is not there fails as `notFound`. Responses name the model that was asked here.
  */
 export const route = <const R extends Routes>(
   routes: R
@@ -149,12 +153,22 @@ const routeEntries = <E, R>(
       const providers = new Map<string, Provider["Service"]>()
       for (const [name, layer] of entries) providers.set(name, Context.get(yield* Layer.build(layer), Provider))
       return {
-        stream: (request) =>
-          providers.get(request.model.provider)?.stream(request) ??
-          Stream.fail(noRoute(request.model, providers.keys()))
+        stream: (request) => {
+          const { model } = request
+          const provider = providers.get(model.provider)
+          return provider === undefined
+            ? Stream.fail(noRoute(model, providers.keys()))
+            : Stream.mapArray(provider.stream(request), (events) => named(events, model))
+        }
       }
     })
   )
+
+/** The same events, with the model in a `start` that names none. Providers begin with it. */
+const named = (events: NonEmptyReadonlyArray<ProviderEvent>, model: Model): NonEmptyReadonlyArray<ProviderEvent> => {
+  const [first, ...rest] = events
+  return first.type === "start" && first.model === undefined ? [{ ...first, model }, ...rest] : events
+}
 
 const noRoute = ({ id, provider }: Model, names: Iterable<string>): ProviderError =>
   new ProviderError({

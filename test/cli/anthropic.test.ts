@@ -39,6 +39,9 @@ const ask = Effect.fnUntraced(function* (
   return { ...result, requests: server.requests }
 })
 
+/** What a server says of its models that has no list of them. */
+const noList = fails(404, "not_found_error", "Not Found")
+
 const authorizations = (requests: TestServer["requests"]) => requests.map(({ headers }) => headers.authorization)
 
 describe("a real model", () => {
@@ -113,7 +116,7 @@ describe("a real model", () => {
       const json = yield* ask([streams(done)], [...args, "--mode", "json"])
       expect(json.stderr).toBe(`${line}: $0.0367\n`)
       expect(linesOf(json.stdout).at(-1)).toMatchObject({ usage: { cost: { total: expect.closeTo(0.0367, 4) } } })
-      const unknown = yield* ask([streams(done)], ["--usage", "--model", "somebody"])
+      const unknown = yield* ask([noList, streams(done)], ["--usage", "--model", "somebody"])
       expect(unknown.stderr).toBe(`${line}: the cost is not known\n`)
       expect((yield* ask([streams(done)])).stderr).toBe("")
     })
@@ -189,9 +192,9 @@ describe("what a person has to mend", () => {
     ],
     [
       "an unknown model",
-      fails(404, "not_found_error", "model: claude-nope"),
-      ["--model", "claude-nope"],
-      /^✗ The API answered: model: claude-nope .*\. Check the name of the model, and the base URL\.\n$/
+      fails(404, "not_found_error", "model: claude-sonnet-5-5"),
+      [],
+      /^✗ The API answered: model: claude-sonnet-5-5 .*\. Check the name of the model, and the base URL\.\n$/
     ],
     [
       "no money left",

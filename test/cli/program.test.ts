@@ -254,7 +254,13 @@ describe("wrong usage", () => {
       "--base-url is for --provider anthropic, not for offline."
     ],
     [["--idle-timeout", "5", "hi"], "--idle-timeout is for --provider anthropic, not for offline."],
-    [["--idle-timeout", "soon", "hi"], '--idle-timeout cannot be "soon": expected a number of seconds from 0.'],
+    [
+      ["--idle-timeout", "soon", "hi"],
+      '--idle-timeout cannot be "soon": expected a number of seconds from 0 to 999999.'
+    ],
+    [["--model", "", "hi"], "--model needs a value: a name."],
+    [["--model", " ", "hi"], '--model cannot be " ": expected a name.'],
+    [["--usage=maybe", "hi"], '--usage cannot be "maybe": expected "true"'],
     [["--retries", "-1", "hi"], "--retries"],
     [["--retries", "many", "hi"], '--retries cannot be "many": expected a whole number from 0.'],
     [["--provider", "scripted", "hi"], "--script"],

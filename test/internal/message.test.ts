@@ -29,6 +29,17 @@ describe("a fold", () => {
     })
   })
 
+  it("is of the model that start names, and so are the blocks that only it can read", () => {
+    const answering = { provider: "other", id: "m2" }
+    const { message } = fold([
+      { type: "start", model: answering },
+      { type: "other", contentIndex: 0, data: { type: "x" } }
+    ])
+    answering.id = "changed later"
+    expect(message.snapshot).toMatchObject({ provider: "other", model: "m2", content: [{ provider: "other" }] })
+    expect(message.finish({ stopReason: "stop" })).toMatchObject({ provider: "other", model: "m2" })
+  })
+
   it("is started by start and over after done or a fault", () => {
     expect(fold([]).message).toMatchObject({ isStarted: false, isOver: false })
     expect(fold([start]).message).toMatchObject({ isStarted: true, isOver: false })

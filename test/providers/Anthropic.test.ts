@@ -22,6 +22,13 @@ const withConfig = (config: Record<string, string>) =>
     Effect.provide(Layer.provide(Anthropic.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(config))))
   )
 
+/** Sets a variable of the environment for as long as a test takes. */
+const setVariable = (name: string, value: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => void (process.env[name] = value)),
+    () => Effect.sync(() => void delete process.env[name])
+  )
+
 describe("the layer", () => {
   it.live("takes key, base URL, headers and betas from the configuration", () =>
     Effect.gen(function* () {
@@ -29,7 +36,7 @@ describe("the layer", () => {
       yield* withConfig({
         ANTHROPIC_API_KEY: "k1",
         ANTHROPIC_AUTH_TOKEN: "k2",
-        ANTHROPIC_BASE_URL: `${server.url}/gateway/`,
+        ANTHROPIC_BASE_URL: ` ${server.url}/gateway/ \n`,
         ANTHROPIC_CUSTOM_HEADERS: "X-Team: core\nno header\nX-Url: http://x:1\nAnthropic-Beta: zero",
         ANTHROPIC_BETAS: "one, two"
       })
@@ -45,6 +52,26 @@ describe("the layer", () => {
       })
       expect(second!.headers.authorization).toBe("Bearer k2")
     })
+  )
+
+  it.live(
+    "sends the headers of the configuration, also in place of a key, and none of the environment beside them",
+    () =>
+      Effect.gen(function* () {
+        yield* setVariable("ANTHROPIC_CUSTOM_HEADERS", ": no name\nAuthorization: Bearer secret\nX-Team: core")
+        const server = yield* serve(...Array.from({ length: 3 }, () => streams(says("ok"))))
+        const config = { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_BETAS: "one,, two," }
+        yield* withConfig({ ...config, ANTHROPIC_CUSTOM_HEADERS: "Authorization: Bearer mine" })
+        yield* withConfig({ ...config, ANTHROPIC_API_KEY: KEY })
+        yield* withConfig(config)
+        expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
+          "Bearer mine",
+          `Bearer ${KEY}`,
+          undefined
+        ])
+        expect(server.requests.map(({ headers }) => headers["x-team"])).toEqual([undefined, undefined, undefined])
+        expect(server.requests[0]!.headers["anthropic-beta"]).toBe("one,two")
+      })
   )
 
   it.live("is made without a key, and fails without one when it is asked", () =>
@@ -67,16 +94,13 @@ describe("the layer", () => {
     Effect.gen(function* () {
       const printed: Array<unknown> = []
       const methods = ["debug", "info", "log", "warn", "error"] as const
+      yield* setVariable("ANTHROPIC_LOG", "debug")
       yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          process.env["ANTHROPIC_LOG"] = "debug"
-          return methods.map((method) =>
-            vi.spyOn(console, method).mockImplementation((...said) => void printed.push(said))
-          )
-        }),
+        Effect.sync(() =>
+          methods.map((method) => vi.spyOn(console, method).mockImplementation((...said) => void printed.push(said)))
+        ),
         (spies) =>
           Effect.sync(() => {
-            delete process.env["ANTHROPIC_LOG"]
             for (const spy of spies) spy.mockRestore()
           })
       )

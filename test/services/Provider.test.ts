@@ -43,6 +43,32 @@ describe("a route", () => {
     })
   )
 
+  it.effect(
+    "lets a response name the model that was asked, whatever the run has asked for, unless it does so itself",
+    () =>
+      Effect.gen(function* () {
+        const own = { provider: "c", id: "n" }
+        const naming = Scripted.layer({
+          turns: [
+            [
+              { type: "start", model: own },
+              { type: "done", reason: "stop" }
+            ]
+          ]
+        })
+        const provider = yield* providerOf(route({ b: saying("I am b"), c: naming }))
+        for (const [name, named] of [
+          ["b", { provider: "b", model: "m" }],
+          ["c", { provider: "c", model: "n" }]
+        ] as const) {
+          const asking: Provider["Service"] = {
+            stream: (request) => provider.stream({ ...request, model: { provider: name, id: "m" } })
+          }
+          expect((yield* play(asking, at("a", "asked"))).responses).toMatchObject([named])
+        }
+      })
+  )
+
   it.effect("says in one sentence that it does not know a provider, and which there are", () =>
     Effect.gen(function* () {
       const provider = yield* providerOf(route({ a: saying("a"), b: saying("b") }))

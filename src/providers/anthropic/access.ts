@@ -15,6 +15,7 @@ export const keyFor = (
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     return refuse("invalidRequest", "The base URL is not a URL that begins with http:// or https://.")
   }
+  if (/[?#]/.test(baseUrl)) return refuse("invalidRequest", "The base URL must not have a query (?) or a fragment (#).")
   if (new URL(baseUrl).username !== "" || new URL(baseUrl).password !== "") {
     return refuse(
       "invalidRequest",
@@ -31,7 +32,7 @@ export const keyFor = (
       ? Result.succeed(Redacted.make(key))
       : refuse("authentication", "The API key has characters that cannot be sent. It must be one line of plain text.")
   }
-  const isAuthenticated = Object.keys(headers).some((name) => /^(authorization|x-api-key)$/i.test(name))
+  const isAuthenticated = "authorization" in headers || "x-api-key" in headers
   return isAnthropic(baseUrl) && !isAuthenticated
     ? refuse("authentication", "There is no API key for Anthropic. Set ANTHROPIC_API_KEY, or give the run a key.")
     : Result.succeed(undefined)

@@ -6,6 +6,7 @@ import { Anthropic } from "@anthropic-ai/sdk"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import { env } from "node:process"
 import type { ProviderError } from "../../services/Provider.ts"
 import { type Circumstances, fromSdk } from "./errors.ts"
 import type { Prepared } from "./request.ts"
@@ -56,17 +57,14 @@ export const send = (
           body: params,
           stream: true,
           signal,
-          headers: betas.length > 0 ? { [BETA]: [...namedIn(settings.headers), ...betas].join(",") } : {}
+          headers: betas.length > 0 ? { [BETA]: [settings.headers[BETA] ?? [], betas].flat().join(",") } : {}
         })
         .asResponse(),
     catch: (error) => fromSdk(error, circumstances())
   })
 
+/** Somebody may have put features into a header of their own. */
 const BETA = "anthropic-beta"
-
-/** Features that somebody has put into a header of their own. */
-const namedIn = (headers: Settings["headers"]): ReadonlyArray<string> =>
-  Object.entries(headers).flatMap(([name, value]) => (name.toLowerCase() === BETA ? [value] : []))
 
 /**
  * A client for one request, since each may have a key of its own. It is made with a key in any case: without one the SDK
@@ -77,13 +75,26 @@ export const clientOf = ({ baseUrl, headers, fetch }: Settings, apiKey: Redacted
   new Anthropic({
     apiKey: apiKey === undefined ? "none" : Redacted.value(apiKey),
     baseURL: baseUrl,
-    defaultHeaders: { ...(apiKey === undefined && { authorization: null }), ...headers },
+    defaultHeaders: {
+      ...noneOfTheEnvironment(),
+      ...(apiKey === undefined && !("authorization" in headers) && { authorization: null }),
+      ...headers
+    },
     maxRetries: 0,
     timeout: MAX_TIMEOUT,
     logLevel: "off",
     openTelemetry: false,
     ...(fetch && { fetch })
   })
+
+/**
+ * The SDK adds the headers of the environment to those that it is given, whoever the server is. A name without a value takes
+ * its header out again.
+ */
+const noneOfTheEnvironment = (): Record<string, undefined> =>
+  Object.fromEntries(
+    (env["ANTHROPIC_CUSTOM_HEADERS"] ?? "").split("\n").map((line) => [line.split(":", 1)[0]!.trim(), undefined])
+  )
 
 /** How long a server may be silent is watched elsewhere. */
 const MAX_TIMEOUT = 2 ** 31 - 1

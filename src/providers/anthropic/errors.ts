@@ -1,16 +1,17 @@
 /**
  * Everything that can go wrong with a request as a `ProviderError`: a reason, whether asking again can help, and a sentence
  * that a person can act on.
- * No sentence shows the key, also where the server repeats it.
+ * No error shows the key, also where the server repeats it.
  */
 import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "@anthropic-ai/sdk"
 import * as Predicate from "effect/Predicate"
-import * as Redacted from "effect/Redacted"
 import type { Usage } from "../../Message.ts"
 import { ProviderError, type ProviderErrorReason } from "../../services/Provider.ts"
 import { describeDefect } from "../../Tool.ts"
-import { excerpt, type Fault } from "./events.ts"
+import type { Fault } from "./events.ts"
 import { retryAfter } from "./retryAfter.ts"
+import type { Hide } from "./secrets.ts"
+import { excerpt } from "./text.ts"
 import { type Answer, verdictOf } from "./verdict.ts"
 
 /** What is known of the request when it fails. */
@@ -18,7 +19,7 @@ export interface Circumstances {
   readonly baseUrl: string
   /** Milliseconds since 1970. */
   readonly now: number
-  readonly apiKey?: Redacted.Redacted | undefined
+  readonly hide: Hide
   readonly headers?: Headers | undefined
   readonly usage?: Usage | undefined
 }
@@ -29,18 +30,18 @@ export interface Circumstances {
 
 /** What the SDK threw instead of a response. */
 export const fromSdk = (error: unknown, circumstances: Circumstances): ProviderError => {
-  const { baseUrl } = circumstances
+  const { baseUrl, hide } = circumstances
   if (error instanceof APIUserAbortError) {
-    return make({ reason: "aborted", message: "The request was aborted.", retryable: false, cause: error })
+    return make({ reason: "aborted", message: "The request was aborted.", retryable: false, cause: error }, hide)
   }
   if (error instanceof APIConnectionTimeoutError) {
     const message = `There was no answer from ${baseUrl} in time. Check the network, or try again later.`
-    return make({ reason: "network", message, retryable: true, cause: error })
+    return make({ reason: "network", message, retryable: true, cause: error }, hide)
   }
-  if (error instanceof APIConnectionError) return unreachable(error, baseUrl)
+  if (error instanceof APIConnectionError) return unreachable(error, circumstances)
   if (!(error instanceof APIError)) {
     const message = `The request could not be made: ${describeDefect(error)}`
-    return make({ reason: "invalidRequest", message, retryable: false, cause: error })
+    return make({ reason: "invalidRequest", message, retryable: false, cause: error }, hide)
   }
   const { status, type, errorCode, apiMessage, message } = error
   const answer = {
@@ -52,18 +53,14 @@ export const fromSdk = (error: unknown, circumstances: Circumstances): ProviderE
   return answered(answer, { ...circumstances, headers: error.headers }, requestIdIn(error.error), error)
 }
 
-const unreachable = (error: Error, baseUrl: string): ProviderError => {
+export const unreachable = (error: unknown, { baseUrl, hide }: Circumstances): ProviderError => {
   const code = codeOf(error)
   const hint =
     code !== undefined && isCertificate(code)
       ? "Its certificate is not trusted."
       : "Check the network and the base URL."
-  return make({
-    reason: "network",
-    message: `Cannot reach ${baseUrl}${code === undefined ? "" : ` (${code})`}. ${hint}`,
-    retryable: code === undefined || !isCertificate(code),
-    cause: error
-  })
+  const message = `Cannot reach ${baseUrl}${code === undefined ? "" : ` (${code})`}. ${hint}`
+  return make({ reason: "network", message, retryable: code === undefined || !isCertificate(code), cause: error }, hide)
 }
 
 /** The code of the error that is at the bottom of it. */
@@ -94,15 +91,16 @@ export const fromFault = (fault: Fault, circumstances: Circumstances): ProviderE
   switch (fault._tag) {
     case "Told":
       return fromBody(fault.body, circumstances)
-    case "Broken":
-      return broken(`The response makes no sense: ${fault.what}`, circumstances)
-    case "Refused":
-      return make({
-        reason: "contentRefused",
-        message: ["The model refused to go on", fault.why].filter(Boolean).join(": "),
-        retryable: false,
-        usage: circumstances.usage
-      })
+    case "Broken": {
+      const { what, data } = fault
+      const told = data === undefined ? what : `${what}: ${excerpt(circumstances.hide(data))}`
+      return broken(`The response makes no sense: ${told}`, circumstances)
+    }
+    case "Refused": {
+      const message = ["The model refused to go on", fault.why].filter(Boolean).join(": ")
+      const { hide, usage } = circumstances
+      return make({ reason: "contentRefused", message, retryable: false, usage }, hide)
+    }
   }
 }
 
@@ -131,30 +129,25 @@ export const fromBodyFailure = (error: unknown, circumstances: Circumstances): P
     : broken(`The connection to ${circumstances.baseUrl} broke during the response`, circumstances, error)
 }
 
-export const broken = (message: string, circumstances: Circumstances, cause?: unknown): ProviderError =>
-  make({
-    reason: "brokenStream",
-    message: `${message}${requestNote(circumstances.headers?.get("request-id"))}.`,
-    retryable: true,
-    usage: circumstances.usage,
-    cause
-  })
+export const broken = (what: string, { headers, hide, usage }: Circumstances, cause?: unknown): ProviderError => {
+  const message = `${what}${requestNote(headers?.get("request-id"))}.`
+  return make({ reason: "brokenStream", message, retryable: true, usage, cause }, hide)
+}
 
 /** What answered is not the API: asking it again gives the same page. */
-export const noStream = (what: string, circumstances: Circumstances): ProviderError =>
-  make({
-    reason: "brokenStream",
-    message: `${circumstances.baseUrl} answered with ${what}, not with a response of a model. Check the base URL.`,
-    retryable: false
-  })
+export const noStream = (what: string, { baseUrl, hide }: Circumstances): ProviderError => {
+  const message = `${baseUrl} answered with ${what}, not with a response of a model. Check the base URL.`
+  return make({ reason: "brokenStream", message, retryable: false }, hide)
+}
 
-export const idle = (seconds: number | undefined, { baseUrl, usage }: Circumstances): ProviderError =>
-  make({
-    reason: "idle",
-    message: `There was nothing from ${baseUrl}${seconds === undefined ? "" : ` for ${seconds} seconds`}.`,
-    retryable: true,
-    usage
-  })
+/** As `noStream`, with the beginning of what it was. */
+export const noEvents = (beginning: string, circumstances: Circumstances): ProviderError =>
+  noStream(`"${excerpt(circumstances.hide(beginning))}"`, circumstances)
+
+export const idle = (seconds: number | undefined, { baseUrl, hide, usage }: Circumstances): ProviderError => {
+  const message = `There was nothing from ${baseUrl}${seconds === undefined ? "" : ` for ${seconds} seconds`}.`
+  return make({ reason: "idle", message, retryable: true, usage }, hide)
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // What the API says
@@ -169,7 +162,7 @@ const hints: Partial<Record<ProviderErrorReason, string>> = {
 
 const answered = (
   answer: Answer,
-  { now, apiKey, headers, usage }: Circumstances,
+  { now, hide, headers, usage }: Circumstances,
   requestId: string | undefined,
   cause?: unknown
 ): ProviderError => {
@@ -177,20 +170,19 @@ const answered = (
   const should = headers?.get("x-should-retry")
   const kind = [answer.status, answer.type].filter(Boolean).join(" ")
   const note = requestNote(headers?.get("request-id") ?? requestId)
-  const key = apiKey === undefined ? "" : Redacted.value(apiKey)
-  const isShown = key !== "" && answer.message.includes(key)
-  const told = excerpt(isShown ? answer.message.replaceAll(key, "<redacted>") : answer.message)
-  const hint = hints[reason]
-  return make({
-    reason,
-    message: [`The API answered: ${told.replace(/[\s.]+$/, "")}${kind && ` (${kind})`}${note}.`, hint]
-      .filter(Boolean)
-      .join(" "),
-    retryable: should === "true" || (should !== "false" && retryable),
-    retryAfterMs: retryAfter(headers, now),
-    usage,
-    cause: isShown ? undefined : cause
-  })
+  const told = excerpt(hide(answer.message)).replace(/[\s.]+$/, "")
+  const message = [`The API answered: ${told}${kind && ` (${kind})`}${note}.`, hints[reason]].filter(Boolean).join(" ")
+  return make(
+    {
+      reason,
+      message,
+      retryable: should === "true" || (should !== "false" && retryable),
+      retryAfterMs: retryAfter(headers, now),
+      usage,
+      cause
+    },
+    hide
+  )
 }
 
 const requestNote = (id: string | null | undefined): string => (id ? ` [request ${id}]` : "")
@@ -212,12 +204,21 @@ interface Fields {
   readonly cause?: unknown
 }
 
-const make = ({ reason, message, retryable, retryAfterMs, usage, cause }: Fields): ProviderError =>
-  new ProviderError({
+const make = ({ reason, message, retryable, retryAfterMs, usage, cause }: Fields, hide: Hide): ProviderError => {
+  const texts = textsOf(cause)
+  return new ProviderError({
     reason,
-    message,
+    message: hide(message),
     retryable,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(usage !== undefined && { usage }),
-    ...(cause !== undefined && { cause })
+    ...(cause !== undefined && hide(texts) === texts && { cause })
   })
+}
+
+/** All that a cause has to say, with what the SDK keeps in its errors. */
+const textsOf = (cause: unknown, depth = 0): string => {
+  if (!Predicate.isObject(cause) || depth > 10) return ""
+  const answer = cause instanceof APIError ? JSON.stringify([cause.error, [...(cause.headers ?? [])]]) : ""
+  return [String(cause), answer, textsOf(memberOf(cause, "cause"), depth + 1)].join("\n")
+}

@@ -8,7 +8,7 @@ import { constUndefined } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Usage } from "../../Message.ts"
-import type { ProviderEvent } from "../../services/Provider.ts"
+import type { Model, ProviderEvent } from "../../services/Provider.ts"
 import { DeltaReader } from "./delta.ts"
 import { endingOf } from "./ending.ts"
 import { type TokenCost, UsageCount } from "./usage.ts"
@@ -20,7 +20,7 @@ import { textOf, type Wire, isWire, wireOf } from "./wire.ts"
  */
 export type Fault =
   | { readonly _tag: "Told"; readonly body: unknown }
-  | { readonly _tag: "Broken"; readonly what: string }
+  | { readonly _tag: "Broken"; readonly what: string; readonly data?: string | undefined }
   | { readonly _tag: "Refused"; readonly why: string }
 
 interface Block {
@@ -53,7 +53,11 @@ export class ResponseEvents {
   private latest: Block | undefined
   private reader: DeltaReader | undefined
 
-  constructor(costOf: TokenCost = constUndefined) {
+  private readonly model: Model | undefined
+
+  /** `model` is the one that was asked. */
+  constructor(costOf: TokenCost = constUndefined, model?: Model) {
+    this.model = model
     this.tokens = new UsageCount(costOf)
   }
 
@@ -85,7 +89,7 @@ export class ResponseEvents {
     if (name === "error" || event?.["type"] === "error") {
       this.fault = { _tag: "Told", body: event ?? data }
     } else if (event === undefined) {
-      this.fail(`an event is no JSON object: ${excerpt(data)}`)
+      this.fail("an event is no JSON object", data)
     } else this.takeEvent(event)
   }
 
@@ -116,7 +120,7 @@ export class ResponseEvents {
     if (this.isStarted) return this.fail("the response began twice")
     this.isStarted = true
     this.tokens.add(wireOf(event["message"])["usage"])
-    this.out.push({ type: "start" })
+    this.out.push({ type: "start", ...(this.model && { model: this.model }) })
   }
 
   private finish(): void {
@@ -223,8 +227,8 @@ export class ResponseEvents {
     this.fail(`${[event["type"], delta].filter(Boolean).join(" ")} came for block ${event["index"]} out of place`)
   }
 
-  private fail(what: string): void {
-    this.fault = { _tag: "Broken", what }
+  private fail(what: string, data?: string): void {
+    this.fault = { _tag: "Broken", what, data }
   }
 }
 
@@ -260,9 +264,4 @@ const typeOf = ({ type }: Wire): Block["type"] => {
 const wholeOf = ({ start, text }: Block): Schema.Json => {
   const input = Result.try(() => JSON.parse(text) as unknown)
   return (text !== "" && Result.isSuccess(input) ? { ...start, input: input.success } : start) as Schema.Json
-}
-
-export const excerpt = (text: string): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim()
-  return line.length > 120 ? `${line.slice(0, 120).toWellFormed()}…` : line
 }

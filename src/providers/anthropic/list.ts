@@ -5,31 +5,41 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { ProviderError } from "../../services/Provider.ts"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { ProviderError, type ProviderRequest } from "../../services/Provider.ts"
 import { keyFor } from "./access.ts"
 import { clientOf } from "./connection.ts"
-import { fromSdk } from "./errors.ts"
+import { fromSdk, unreachable } from "./errors.ts"
 import { type Effort, inTable, type ListedModel, lookup, type ModelInfo } from "./models.ts"
+import { hiding } from "./secrets.ts"
 import type { Settings } from "./settings.ts"
 import { textOf, type Wire, wireOf } from "./wire.ts"
 
 /** Asks for the list, page by page. */
 export const list = Effect.fnUntraced(function* (
-  settings: Settings
+  settings: Settings,
+  request: Pick<ProviderRequest, "apiKey"> = { apiKey: undefined }
 ): Effect.fn.Return<ReadonlyArray<ListedModel>, ProviderError> {
-  const apiKey = yield* Effect.fromResult(keyFor({ apiKey: undefined }, settings))
+  const apiKey = yield* Effect.fromResult(keyFor(request, settings))
   const client = clientOf(settings, apiKey)
   const clock = yield* Clock.Clock
-  const { baseUrl } = settings
+  const { baseUrl, headers } = settings
+  const hide = hiding(apiKey, headers)
+  const circumstances = () => ({ baseUrl, now: clock.currentTimeMillisUnsafe(), hide })
   const page = (after: string | undefined) =>
     Effect.tryPromise({
       try: (signal) =>
-        client.get<unknown>("/v1/models", {
-          query: { limit: PAGE, ...(after && { after_id: after }) },
-          signal
-        }),
-      catch: (error) => fromSdk(error, { baseUrl, now: clock.currentTimeMillisUnsafe(), apiKey })
-    }).pipe(Effect.timeoutOrElse({ duration: TIMEOUT, orElse: () => Effect.fail(tooLate(baseUrl)) }))
+        client.get("/v1/models", { query: { limit: PAGE, ...(after && { after_id: after }) }, signal }).asResponse(),
+      catch: (error) => fromSdk(error, circumstances())
+    }).pipe(
+      Effect.flatMap((response) =>
+        // A body that breaks off is the network, not the answer of a server that has no list.
+        Effect.tryPromise({ try: () => response.text(), catch: (error) => unreachable(error, circumstances()) })
+      ),
+      Effect.timeoutOrElse({ duration: TIMEOUT, orElse: () => Effect.fail(tooLate(baseUrl)) }),
+      Effect.map((text) => Result.getOrUndefined(Result.try(() => JSON.parse(text) as unknown)))
+    )
   const models: Array<ListedModel> = []
   let after: string | undefined
   for (let pages = 0; pages < MAX_PAGES; pages++) {
@@ -46,6 +56,30 @@ export const list = Effect.fnUntraced(function* (
   }
   return models
 })
+
+/**
+ * What the list has of a model. It is asked for once in the life of a provider: a request does not fail for want of it, nor
+ * wait for it for long, and what it does not say in time is not known.
+ */
+export const inList = Effect.fnUntraced(function* (
+  request: Pick<ProviderRequest, "apiKey" | "model">,
+  settings: Settings
+): Effect.fn.Return<ModelInfo | undefined> {
+  const { listing } = settings
+  const ask = Effect.gen(function* () {
+    if (listing.models !== undefined) return
+    const listed = yield* Effect.timeoutOption(
+      Effect.orElseSucceed(list(settings, request), () => []),
+      PATIENCE
+    )
+    listing.models = Option.getOrElse(listed, () => [])
+  })
+  yield* listing.turn.withPermit(ask)
+  return listing.models?.find(({ id }) => id === request.model.id)?.info
+})
+
+/** How long a request waits for the list. */
+const PATIENCE = Duration.seconds(3)
 
 /** As many as a page can have. */
 const PAGE = 1_000

@@ -5,6 +5,7 @@
 import * as Result from "effect/Result"
 import { ProviderError, type ProviderRequest } from "../../services/Provider.ts"
 import { withBreakpoints } from "./cache.ts"
+import { lookup } from "./models.ts"
 import type { Params } from "./params.ts"
 import { thoughts, toTurns, type Turn } from "./repair.ts"
 import { isAnthropic, type Settings } from "./settings.ts"
@@ -17,8 +18,12 @@ export interface Prepared {
   readonly betas: ReadonlyArray<string>
 }
 
-export const prepare = (request: ProviderRequest, settings: Settings): Result.Result<Prepared, ProviderError> => {
-  const info = settings.modelInfo(request.model.id)
+/** `info` is what the model can do, where that was asked for. */
+export const prepare = (
+  request: ProviderRequest,
+  settings: Settings,
+  info = settings.modelInfo(request.model.id) ?? lookup(request.model.id)
+): Result.Result<Prepared, ProviderError> => {
   const maxTokens = Math.min(settings.maxTokens ?? Infinity, info.maxTokens)
   const options: ThinkingOptions = {
     level: request.thinkingLevel,

@@ -3,11 +3,13 @@
  * key as `Redacted`, and is never shown to anybody.
  */
 import type * as Redacted from "effect/Redacted"
-import type { ModelInfo } from "./models.ts"
+import type * as Semaphore from "effect/Semaphore"
+import type { ListedModel, ModelInfo } from "./models.ts"
 
 export interface Settings {
   readonly apiKey: Redacted.Redacted | undefined
   readonly baseUrl: string
+  /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly betas: ReadonlyArray<string>
   readonly cache: "5m" | "1h" | "off"
@@ -15,7 +17,10 @@ export interface Settings {
   readonly maxTokens: number | undefined
   /** How long a response may be silent, in milliseconds; 0 for ever. */
   readonly idleLimit: number
-  readonly modelInfo: (id: string) => ModelInfo
+  /** What is known of a model without asking for it. */
+  readonly modelInfo: (id: string) => ModelInfo | undefined
+  /** The API's list of models, once somebody has asked for it, be it in vain; and whose turn it is to ask. */
+  readonly listing: { models: ReadonlyArray<ListedModel> | undefined; readonly turn: Semaphore.Semaphore }
   /** The models whose deprecation was told of. */
   readonly noticed: Set<string>
   /** Sends requests where Node's own `fetch` does not do. */

@@ -17,9 +17,11 @@ import { keyFor } from "./access.ts"
 import * as Connection from "./connection.ts"
 import { notice } from "./deprecation.ts"
 import * as Errors from "./errors.ts"
-import { excerpt, ResponseEvents } from "./events.ts"
+import { ResponseEvents } from "./events.ts"
 import * as Idle from "./idle.ts"
+import { inList } from "./list.ts"
 import { prepare } from "./request.ts"
+import { hiding } from "./secrets.ts"
 import type { Settings } from "./settings.ts"
 import { EventDecoder } from "./sse.ts"
 
@@ -28,19 +30,22 @@ export const stream = (request: ProviderRequest, settings: Settings): Stream.Str
 
 const ask = Effect.fnUntraced(function* (request: ProviderRequest, settings: Settings) {
   const apiKey = yield* Effect.fromResult(keyFor(request, settings))
-  const prepared = yield* Effect.fromResult(prepare(request, settings))
+  const info = settings.modelInfo(request.model.id) ?? (yield* inList(request, settings))
+  const prepared = yield* Effect.fromResult(prepare(request, settings, info))
   yield* notice(request.model.id, settings.noticed)
   const clock = yield* Clock.Clock
   const connection = yield* Connection.open
   const watch = yield* Idle.watch(settings.idleLimit, connection.abort)
   let costOf: Prices.CostOf | undefined
   const priced = { provider: PRICE_LIST, model: request.model.id }
-  const events = new ResponseEvents((tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe()))
+  const costNow = (tokens: Prices.Tokens) => costOf?.(priced, tokens, clock.currentTimeMillisUnsafe())
+  const events = new ResponseEvents(costNow, request.model)
   let headers: Headers | undefined
+  const hide = hiding(apiKey, settings.headers)
   const circumstances = (): Errors.Circumstances => ({
     baseUrl: settings.baseUrl,
     now: clock.currentTimeMillisUnsafe(),
-    apiKey,
+    hide,
     headers,
     usage: events.usage
   })
@@ -96,7 +101,7 @@ const pullOf = (response: Response, { connection, watch, events, circumstances, 
     if (events.hasBegun) return Errors.broken(BROKEN_OFF, circumstances())
     return beginning === ""
       ? Errors.broken("The response is empty", circumstances())
-      : Errors.noStream(`"${excerpt(beginning)}"`, circumstances())
+      : Errors.noEvents(beginning, circumstances())
   }
 
   const take = (bytes: Uint8Array): Events => {

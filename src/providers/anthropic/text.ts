@@ -22,3 +22,9 @@ const repair = (json: Schema.Json): Schema.Json => {
 
 /** The API refuses a text block without a character that is not white space. */
 export const isBlank = (text: string): boolean => text.trim() === ""
+
+/** The beginning of a text, in one line. */
+export const excerpt = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim()
+  return line.length > 120 ? `${line.slice(0, 120).toWellFormed()}…` : line
+}

@@ -15,6 +15,7 @@ export class UsageCount {
   private output = 0
   private cacheRead = 0
   private cacheWrite = 0
+  private cacheWrite5m = 0
   private cacheWrite1h = 0
 
   constructor(costOf: TokenCost) {
@@ -26,8 +27,12 @@ export class UsageCount {
     this.input = later(this.input, counts["input_tokens"])
     this.output = later(this.output, counts["output_tokens"])
     this.cacheRead = later(this.cacheRead, counts["cache_read_input_tokens"])
+    const written = wireOf(counts["cache_creation"])
+    this.cacheWrite5m = later(this.cacheWrite5m, written["ephemeral_5m_input_tokens"])
+    this.cacheWrite1h = later(this.cacheWrite1h, written["ephemeral_1h_input_tokens"])
     this.cacheWrite = later(this.cacheWrite, counts["cache_creation_input_tokens"])
-    this.cacheWrite1h = later(this.cacheWrite1h, wireOf(counts["cache_creation"])["ephemeral_1h_input_tokens"])
+    // Some gateways have only the parts of it.
+    this.cacheWrite = later(this.cacheWrite, this.cacheWrite5m + this.cacheWrite1h)
   }
 
   get sum(): Usage {

@@ -6,9 +6,10 @@ import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
+import { inspect } from "node:util"
 import type { ProviderErrorReason } from "../../../src/services/Provider.ts"
 import { play, read } from "./play.ts"
-import { fails, KEY, providerOf, replies, serve, streams } from "./server.ts"
+import { type Answer, fails, KEY, providerOf, replies, serve, streams } from "./server.ts"
 import { call, halt, says, sse, start, stop, text } from "./wire.ts"
 
 interface Case {
@@ -238,6 +239,8 @@ describe("without an answer", () => {
         { url: "not a url", message: "The base URL is not a URL that begins with http:// or https://." },
         { url: "ftp://x", message: "The base URL is not a URL that begins with http:// or https://." },
         { url: server.url.replace("//", "//me:secret@"), message: /must not have a user name and a password/ },
+        { url: `${server.url}/?key=secret`, message: /must not have a query \(\?\) or a fragment/ },
+        { url: `${server.url}#secret`, message: /must not have a query \(\?\) or a fragment/ },
         { options: { headers: { "x-a": "a\nb" } }, message: 'The header "x-a" has characters that cannot be sent.' },
         { options: { headers: { "x a": "b" } }, message: 'The header "x a" has characters that cannot be sent.' },
         { options: { apiKey: Redacted.make("sk-\n-1") }, message: /^The API key has characters that cannot be sent/ }
@@ -289,19 +292,48 @@ describe("a key", () => {
     })
   )
 
-  it.live("is in no error, also if the server repeats it", () =>
+  /** All places of an answer in which a server, or a gateway before it, can repeat a key. */
+  const repeated: ReadonlyArray<readonly [place: string, answer: Answer]> = [
+    ["the message of a status", fails(401, "authentication_error", `no such key: ${KEY}`)],
+    ["the message of an error that has the status of a success", fails(200, "authentication_error", `no key: ${KEY}`)],
+    ["a message behind what is shown of it", fails(400, "invalid_request_error", `${"a ".repeat(90)} ${KEY}`)],
+    ["a message in whose middle it is cut off", fails(400, "invalid_request_error", `${"a".repeat(115)} ${KEY}`)],
+    ["the type of an error", fails(400, KEY, "no")],
+    ["the code of an error", replies(400, { error: { type: "x", message: "no", details: { error_code: KEY } } })],
+    ["another member of an error", replies(400, { error: { type: "x", message: "no" }, sent: KEY })],
+    ["the id of the request", fails(400, "x", "no", { "request-id": KEY })],
+    ["another header", fails(400, "x", "no", { "x-sent": `Bearer ${KEY}` })],
+    ["a page", replies(403, `<p>${KEY}</p>`, { "content-type": "text/html" })],
+    ["a text that is no stream", replies(200, `unknown key ${KEY}`, { "content-type": "text/plain" })],
+    ["the type of a document that is no stream", replies(200, "{}", { "content-type": `application/json; k=${KEY}` })],
+    ["an event that is no JSON", streams(`${sse(start())}data: {${KEY}\n\n`)],
+    ["an event in whose middle it is cut off", streams(`${sse(start())}data: {${"a".repeat(110)}${KEY}\n\n`)],
+    ["an event out of place", streams(sse(start(), { type: "content_block_stop", index: KEY }))],
+    ["an error in the middle", streams(sse(start(), { type: "error", error: { type: KEY, message: KEY } }))],
+    [
+      "a refusal",
+      streams(sse(start(), ...call(0, "a", "1"), halt("refusal", { stop_details: { explanation: KEY } }), stop))
+    ]
+  ]
+
+  it.live.each(repeated)("is in no error, also if the server repeats it in %s", ([, answer]) =>
     Effect.gen(function* () {
-      const server = yield* serve(
-        fails(401, "authentication_error", `no such key: ${KEY}`),
-        fails(200, "authentication_error", `no such key: ${KEY}`)
-      )
-      const provider = yield* providerOf(server)
-      for (const _ of [0, 1]) {
-        const { error } = yield* read(provider)
-        expect(error?.message).toContain("no such key: <redacted>")
-        expect(JSON.stringify(error)).not.toContain(KEY)
-        expect(String(error?.cause)).not.toContain(KEY)
+      const server = yield* serve(answer, answer)
+      const ofHeader = { apiKey: undefined, headers: { "X-Api-Key": KEY, Authorization: `Bearer ${KEY}` } }
+      for (const options of [{}, ofHeader]) {
+        const { error } = yield* read(yield* providerOf(server, options))
+        expect(error?.message).toMatch(/\w/)
+        const told = error?.message + inspect(error?.cause, { depth: 10 })
+        expect(told).not.toContain(KEY.slice(0, 10))
       }
+    })
+  )
+
+  it.live("that is none, such as servers without keys are given, garbles no message", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(fails(404, "not_found_error", "model 'one' not found"))
+      const { error } = yield* read(yield* providerOf(server, { apiKey: Redacted.make("one") }))
+      expect(error?.message).toContain("model 'one' not found")
     })
   )
 

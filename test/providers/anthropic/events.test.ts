@@ -220,6 +220,19 @@ describe("usage", () => {
     expect(eventsOf(wire.start(request)).usage).toMatchObject({ input: 7, output: 1 })
   })
 
+  it("counts what is written to the cache by its parts, where nothing else is said of it", () => {
+    const cache_creation = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 40 }
+    const costs: Array<unknown> = []
+    const response = new ResponseEvents(({ cacheWrite, cacheWrite1h }) => {
+      costs.push([cacheWrite, cacheWrite1h])
+      return undefined
+    })
+    const event = wire.start({ input_tokens: 7, cache_creation_input_tokens: null, cache_creation })
+    response.take(event.type, JSON.stringify(event))
+    expect(response.usage).toMatchObject({ input: 7, cacheWrite: 70, totalTokens: 77 })
+    expect(costs).toEqual([[70, 40]])
+  })
+
   it("of a server that counts nothing is zero", () => {
     expect(eventsOf({ type: "message_start" }).usage).toMatchObject({ totalTokens: 0 })
   })

@@ -11,7 +11,7 @@ import { DEPRECATED_MODELS } from "../../../node_modules/@anthropic-ai/sdk/inter
 import * as Anthropic from "../../../src/providers/Anthropic.ts"
 import { lookup, retirementOf } from "../../../src/providers/anthropic/models.ts"
 import { read } from "./play.ts"
-import { fails, KEY, providerOf, replies, serve, streams } from "./server.ts"
+import { type Answer, fails, KEY, providerOf, replies, serve, serveWith, streams, type TestServer } from "./server.ts"
 import { says } from "./wire.ts"
 
 const yes = { supported: true }
@@ -171,6 +171,82 @@ describe("the list of the API", () => {
   )
 })
 
+describe("a model that nobody knows", () => {
+  const next = { id: "claude-next-9", provider: "anthropic" }
+  const pathsOf = ({ requests }: TestServer) => requests.map(({ path }) => path.replace(/\?.*/, ""))
+
+  it.live("is as the API lists it, which is asked for once and with the key of the request", () =>
+    Effect.gen(function* () {
+      const listed = page([model(next.id, { max_tokens: 77_000, capabilities: capabilities(["enabled"], [], true) })])
+      const server = yield* serveWith((_, { path }) => (path === "/v1/messages" ? streams(says("ok")) : listed))
+      const provider = yield* providerOf(server, { apiKey: undefined })
+      const ask = (id: string, key: string) =>
+        read(provider, { model: { ...next, id }, thinkingLevel: "low", apiKey: Redacted.make(key) })
+      yield* ask("claude-haiku-4-5", "first")
+      yield* Effect.all([ask(next.id, "second"), ask(next.id, "third")], { concurrency: 2 })
+      yield* ask("claude-another-9", "fourth")
+      expect(pathsOf(server).toSorted()).toEqual([
+        "/v1/messages",
+        "/v1/messages",
+        "/v1/messages",
+        "/v1/messages",
+        "/v1/models"
+      ])
+      expect(server.requests[1]).toMatchObject({ headers: { authorization: "Bearer second" } })
+      const bodies = server.requests.flatMap(({ body }) => body ?? [])
+      expect(bodies.map(({ model, max_tokens, thinking }) => [model, max_tokens, thinking.type])).toEqual([
+        ["claude-haiku-4-5", 64_000, "enabled"],
+        [next.id, 77_000, "enabled"],
+        [next.id, 77_000, "enabled"],
+        ["claude-another-9", 32_000, "adaptive"]
+      ])
+    })
+  )
+
+  it.live.each([
+    ["refuses to tell", fails(500, "api_error", "no")],
+    ["has none", replies(200, "<html>Sign in</html>", { "content-type": "text/html" })],
+    ["hangs up", (response) => void response.socket?.destroy()]
+  ] satisfies ReadonlyArray<[string, Answer]>)("is asked by what can be relied on where the API %s", ([, answer]) =>
+    Effect.gen(function* () {
+      const server = yield* serve(answer, streams(says("ok")), streams(says("ok")))
+      const provider = yield* providerOf(server)
+      for (const _ of [1, 2]) expect((yield* read(provider, { model: next })).error).toBeUndefined()
+      expect(pathsOf(server)).toEqual(["/v1/models", "/v1/messages", "/v1/messages"])
+      expect(server.requests[1]!.body.max_tokens).toBe(lookup(next.id).maxTokens)
+    })
+  )
+
+  it.effect("does not wait for the list for more than three seconds", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(() => {}, streams(says("ok")))
+      const asking = yield* Effect.forkChild(read(yield* providerOf(server), { model: next }), {
+        startImmediately: true
+      })
+      yield* server.asked(0)
+      yield* TestClock.adjust("2999 millis")
+      expect(server.requests.length).toBe(1)
+      yield* TestClock.adjust("1 millis")
+      expect((yield* Fiber.join(asking)).error).toBeUndefined()
+      expect(yield* server.ended(0)).toBe("left")
+    })
+  )
+
+  it.live("is asked for again where the first request was left meanwhile", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(() => {}, page([model(next.id, { max_tokens: 77_000 })]), streams(says("ok")))
+      const provider = yield* providerOf(server)
+      const left = yield* Effect.forkChild(read(provider, { model: next }), { startImmediately: true })
+      yield* server.asked(0)
+      const waiting = yield* Effect.forkChild(read(provider, { model: next }), { startImmediately: true })
+      yield* Fiber.interrupt(left)
+      expect(yield* server.ended(0)).toBe("left")
+      yield* Fiber.join(waiting)
+      expect(server.requests[2]!.body.max_tokens).toBe(77_000)
+    })
+  )
+})
+
 describe("no list", () => {
   const failureOf = (answer: Parameters<typeof serveOne>[0], options?: Anthropic.Options) =>
     Effect.flatMap(serveOne(answer), (server) => Effect.flip(ask(server, options)))
@@ -184,14 +260,28 @@ describe("no list", () => {
     })
   )
 
+  it.live("is a network that breaks off in the middle of it", () =>
+    Effect.gen(function* () {
+      const half: Answer = (response) =>
+        void response
+          .writeHead(200, { "content-type": "application/json" })
+          .write('{"data"', () => response.socket?.destroy())
+      const error = yield* failureOf(half)
+      expect(error).toMatchObject({ reason: "network", retryable: true })
+      expect(error.message).toMatch(/^Cannot reach \S+ \(UND_ERR_SOCKET\)\. Check the network and the base URL\.$/)
+    })
+  )
+
   it.live.each([
     ["a page", replies(200, "<html>Sign in</html>", { "content-type": "text/html" })],
+    ["nothing", replies(200, "")],
+    ["JSON that is broken", replies(200, `{"data": ${KEY}`)],
     ["JSON of another kind", replies(200, { models: [] })]
   ] as const)("is %s in its place", ([, answer]) =>
     Effect.gen(function* () {
       const error = yield* failureOf(answer)
       expect(error.reason).toBe("notFound")
-      expect(error.message).toMatch(/has no list of models\. Check the base URL\./)
+      expect(error.message).toMatch(/^\S+ has no list of models\. Check the base URL\.$/)
     })
   )
 

@@ -1,6 +1,7 @@
 // Whatever was cut out of a transcript, put into it or aborted: what is sent is a valid request.
 import { describe, expect, it } from "@effect/vitest"
 import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
 import * as Schema from "effect/Schema"
 import type { LlmMessage } from "../../../src/Message.ts"
 import { lookup } from "../../../src/providers/anthropic/models.ts"
@@ -113,6 +114,7 @@ const settings: Settings = {
   maxTokens: undefined,
   idleLimit: 0,
   modelInfo: lookup,
+  listing: { models: undefined, turn: Semaphore.makeUnsafe(1) },
   noticed: new Set<string>(),
   fetch: undefined
 }

@@ -2,6 +2,7 @@
 import type { Anthropic } from "@anthropic-ai/sdk"
 import { describe, expect, it } from "@effect/vitest"
 import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
 import type { AssistantMessage, LlmMessage, ToolResultMessage } from "../../../src/Message.ts"
 import { lookup } from "../../../src/providers/anthropic/models.ts"
 import type { Params } from "../../../src/providers/anthropic/params.ts"
@@ -20,6 +21,7 @@ const settings: Settings = {
   maxTokens: undefined,
   idleLimit: 0,
   modelInfo: lookup,
+  listing: { models: undefined, turn: Semaphore.makeUnsafe(1) },
   noticed: new Set<string>(),
   fetch: undefined
 }

@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import type { ServerResponse } from "node:http"
 import { tool } from "../../support/make.ts"
 import { of } from "../../support/play.ts"
-import { play, read } from "./play.ts"
+import { model, play, read } from "./play.ts"
 import { violationsOf } from "./rules.ts"
 import { type Answer, breaks, dribbles, fails, providerOf, replies, serve, stalls, streams } from "./server.ts"
 import * as wire from "./wire.ts"
@@ -37,7 +37,7 @@ describe("a response", () => {
       expect(error).toBeUndefined()
       expect(arrays).toEqual([
         [
-          { type: "start" },
+          { type: "start", model },
           { type: "text_start", contentIndex: 0 },
           { type: "text_delta", contentIndex: 0, delta: "Hel" },
           { type: "text_delta", contentIndex: 0, delta: "lo" },
@@ -130,6 +130,22 @@ describe("a response", () => {
     })
   )
 })
+
+/** A stream of events that goes on with one line for as long as the client takes it. */
+const endless: Answer = (response) => {
+  const piece = "x".repeat(1024 * 1024)
+  const write = (error?: Error | null) => void (!error && response.write(piece, write))
+  response.writeHead(200, { "content-type": "text/event-stream" }).write(`${sse(wire.start())}data: `, write)
+}
+
+it.live("an event that has no end is left, before it fills the memory", () =>
+  Effect.gen(function* () {
+    const server = yield* serve(endless)
+    const { error } = yield* read(yield* providerOf(server))
+    expect(error).toMatchObject({ reason: "brokenStream", message: "An event of the response has no end." })
+    expect(yield* server.ended(0)).toBe("left")
+  })
+)
 
 describe("a broken stream", () => {
   const broken = [
@@ -319,11 +335,12 @@ describe("a broken stream", () => {
       const done = streams(sse(wire.start(usage), wire.halt("end_turn", {}, { output_tokens: 200 }), wire.stop))
       const input = (1_000 * 3 + 60 * 3.75 + 40 * 6) / 1e6
       const retry = Schedule.spaced(0)
+      const noList = replies(404, "")
       const known = yield* play(yield* providerOf(yield* serve(failed, done)), { retry })
       const [end] = of(known, "agent_end")
       expect(end?.usage).toMatchObject({ input: 2_000, output: 200, cacheWrite: 200, totalTokens: 2_400 })
       expect(end?.usage.cost?.total).toBeCloseTo(2 * input + (200 * 15) / 1e6, 12)
-      const unknown = yield* play(yield* providerOf(yield* serve(failed, done)), {
+      const unknown = yield* play(yield* providerOf(yield* serve(noList, failed, done)), {
         retry,
         model: { provider: "anthropic", id: "qwen3:8b" }
       })
