@@ -47,10 +47,53 @@ const expectKept = (world: World) =>
     expect(failures.map(Faults.show)).toEqual([])
   })
 
+/** The reader was still on the stack: the run could not know of the abort when the call ended. */
+const onTheStack: World = {
+  turns: [
+    [call("a", {}, ""), { type: "toolCall", id: "", name: "", arguments: { n: 0 }, chunk: 2 }],
+    [
+      call("a", {}, ""),
+      { type: "toolCall", id: "", name: "b", arguments: {}, chunk: 1 },
+      { type: "wait", ms: 0 },
+      { type: "wait", ms: 0 }
+    ]
+  ],
+  tools: [{ name: "a" }, { name: "b", sequential: true }],
+  hooks: {
+    steering: [
+      [
+        { type: "finalizer", ms: 0 },
+        { type: "wait", ms: 0 }
+      ]
+    ],
+    transformContext: [],
+    shouldStopAfterTurn: [
+      [
+        { type: "deaf", ms: 0 },
+        { type: "wait", ms: 0 }
+      ]
+    ],
+    resolveApiKey: [
+      [{ type: "wait", ms: 0 }],
+      [
+        { type: "wait", ms: 0 },
+        { type: "wait", ms: 0 }
+      ]
+    ]
+  },
+  consumer: { slowMs: 1, acts: [{ type: "abort", when: { entry: 152 } }] },
+  seed: 483018,
+  prompts: []
+}
+
 describe("found by the simulation", () => {
   for (const [name, world] of Object.entries(found)) {
     it.effect(name, () => expectKept(world))
   }
+
+  it.effect("a call that ended before the run could know of the abort was to have another result", () =>
+    expectKept(onTheStack)
+  )
 
   it.effect("two fibers drove the run when the grace period ended just as a wait did", () =>
     Effect.forEach(twoOwners, (world) =>
