@@ -166,8 +166,8 @@ const routeEntries = <E, R>(
 
 /** The same events, with the model in a `start` that names none. Providers begin with it. */
 const named = (events: NonEmptyReadonlyArray<ProviderEvent>, model: Model): NonEmptyReadonlyArray<ProviderEvent> => {
-  const [first, ...rest] = events
-  return first.type === "start" && first.model === undefined ? [{ ...first, model }, ...rest] : events
+  const [first] = events
+  return first.type === "start" && first.model === undefined ? [{ ...first, model }, ...events.slice(1)] : events
 }
 
 const noRoute = ({ id, provider }: Model, names: Iterable<string>): ProviderError =>
