@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 
 const pages = [
-  { page: "README.md", programs: 5, sketches: 1 },
+  { page: "README.md", programs: 6, sketches: 1 },
   { page: "docs/testing.md", programs: 9, sketches: 0 }
 ]
 
