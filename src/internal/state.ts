@@ -26,8 +26,8 @@ export class State {
   private tools: ReadonlyArray<Tool.Any> | undefined
   private declarations: ReadonlyArray<Tool.Declaration> | undefined
   private transcript: Array<Message>
-  /** The first `convertedUpTo` messages of the transcript, without the kinds of the application. */
-  private converted: Array<LlmMessage> = []
+  /** The first `convertedUpTo` messages of the transcript without the kinds of the application, if any of these was there. */
+  private converted: Array<LlmMessage> | undefined
   private convertedUpTo = 0
   private callIds: Set<string> | undefined
 
@@ -63,7 +63,7 @@ export class State {
     this.tools = context.tools
     this.declarations = context.tools && declarationsOf(context.tools)
     this.transcript = [...context.messages]
-    this.converted = []
+    this.converted = undefined
     this.convertedUpTo = 0
     if (this.callIds !== undefined) context.messages.reduce(addCallIds, this.callIds)
   }
@@ -83,9 +83,10 @@ export class State {
   private understood(): ReadonlyArray<LlmMessage> {
     for (; this.convertedUpTo < this.transcript.length; this.convertedUpTo++) {
       const message = this.transcript[this.convertedUpTo]!
-      if (isLlmMessage(message)) this.converted.push(message)
+      if (!isLlmMessage(message)) this.converted ??= this.transcript.slice(0, this.convertedUpTo).filter(isLlmMessage)
+      else if (this.converted !== undefined) this.converted.push(message)
     }
-    return this.converted
+    return this.converted ?? (this.transcript as ReadonlyArray<LlmMessage>)
   }
 
   /** Makes ids of calls unique in the transcript: the second "a" becomes "a_2". To be made anew for each response. */
