@@ -2,7 +2,7 @@
  * One run of an agent: the double loop, as a `Stream<AgentEvent>` that cannot fail.
  *
  * The inner loop alternates between a response and its batch of tool calls; the outer one goes on when follow-up messages
- * are there. It reads from top to bottom like its rules: it appends events and yields only waits (see internal/driver.ts).
+ * are there. It reads from top to bottom like its rules: it appends events and yields only waits (see internal/program.ts).
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -16,9 +16,10 @@ import type * as Stream from "effect/Stream"
 import type { AgentEvent, EndReason } from "./AgentEvent.ts"
 import { copyPlain } from "./internal/arguments.ts"
 import { type BatchResult, executeBatch } from "./internal/batch.ts"
-import { type Run, toStream, wait, wasAborted } from "./internal/driver.ts"
+import { toStream } from "./internal/driver.ts"
 import { guarded } from "./internal/guard.ts"
 import { MessageFold } from "./internal/message.ts"
+import { type Run, wait, wasAborted } from "./internal/program.ts"
 import { respond, type ResponseOptions, respondWithout } from "./internal/response.ts"
 import { isLlmMessage, State } from "./internal/state.ts"
 import {

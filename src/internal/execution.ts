@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import type { AgentEvent, ToolResult } from "../AgentEvent.ts"
 import type { ToolCall } from "../Message.ts"
 import type * as Tool from "../Tool.ts"
-import { type Run, wasAborted } from "./driver.ts"
+import { type Run, wasAborted } from "./program.ts"
 import type { Reports } from "./reports.ts"
 import {
   askAfter,

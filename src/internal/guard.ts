@@ -6,7 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import { wait } from "./driver.ts"
+import { wait } from "./program.ts"
 
 /**
  * The effect that `f` gives. What `f` throws, or gives that is no Effect, is a defect of it; so is a value that the types

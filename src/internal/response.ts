@@ -21,7 +21,7 @@ import type { AssistantMessage, ResponseError, Usage } from "../Message.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import { type Provider, ProviderError, type ProviderEvent, type ProviderRequest } from "../services/Provider.ts"
 import { describeDefect } from "../Tool.ts"
-import { cleanup, EVENTS_PER_YIELD, repeat, type Run, wait, wasAborted } from "./driver.ts"
+import { cleanup, EVENTS_PER_YIELD, repeat, type Run, wait, wasAborted } from "./program.ts"
 import { guarded, logDefect } from "./guard.ts"
 import type { Ending, MessageFold } from "./message.ts"
 

@@ -13,7 +13,7 @@ import type { AssistantMessage, ToolCall } from "../Message.ts"
 import * as Hooks from "../services/Hooks.ts"
 import * as Tool from "../Tool.ts"
 import { brokenArguments, copyPlain, decodeArguments } from "./arguments.ts"
-import { wait } from "./driver.ts"
+import { wait } from "./program.ts"
 import { guarded, immediately } from "./guard.ts"
 
 /** What tools and hooks see of the batch. */

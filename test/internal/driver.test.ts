@@ -8,16 +8,8 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import {
-  cleanup,
-  Driver,
-  EVENTS_PER_YIELD,
-  type Program,
-  repeat,
-  toStream,
-  wait,
-  wasAborted
-} from "../../src/internal/driver.ts"
+import { Driver, toStream } from "../../src/internal/driver.ts"
+import { cleanup, EVENTS_PER_YIELD, type Program, repeat, wait, wasAborted } from "../../src/internal/program.ts"
 
 const stream = (program: Program<string, never>) => toStream(() => program, "5 seconds")
 
