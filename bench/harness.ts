@@ -34,10 +34,23 @@ const ENOUGH = 6_000
 const only = process.argv[2] as `${number} ${string}` | undefined
 
 /** Compares all variants with the first one, in this process. */
-export const compare = async (title: string, variants: ReadonlyArray<Variant>): Promise<void> => {
+export const compare = (title: string, variants: ReadonlyArray<Variant>): Promise<void> =>
+  compareHere(title, variants, processorTime)
+
+/** The same for work that is done in other processes, whose processor time is not ours: by the clock. */
+export const compareByClock = (title: string, variants: ReadonlyArray<Variant>): Promise<void> =>
+  compareHere(title, variants, () => performance.now())
+
+const compareHere = async (title: string, variants: ReadonlyArray<Variant>, now: () => number): Promise<void> => {
   if (only !== undefined) return
-  const costs = await roundsOf(variants.map((variant) => () => costOf(variant)))
+  const costs = await roundsOf(variants.map((variant) => () => costOf(variant, now)))
   printRatios(title, variants, costs)
+}
+
+/** Of all threads, in milliseconds. */
+const processorTime = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }
 
 /**
@@ -56,7 +69,7 @@ export const compareApart = async (title: string, variants: ReadonlyArray<Varian
 }
 
 const serve = (variant: Variant): Promise<never> => {
-  process.on("message", () => void costOf(variant).then((cost) => process.send!(cost)))
+  process.on("message", () => void costOf(variant, processorTime).then((cost) => process.send!(cost)))
   process.send!("ready")
   return new Promise(() => {})
 }
@@ -67,12 +80,12 @@ const ask = async (child: ChildProcess): Promise<number> => {
   return cost
 }
 
-const costOf = async ({ name, run, count }: Variant): Promise<number> => {
-  const start = process.cpuUsage()
+const costOf = async ({ name, run, count }: Variant, now: () => number): Promise<number> => {
+  const start = now()
   const done = await run()
-  const { user, system } = process.cpuUsage(start)
+  const cost = now() - start
   if (done !== count) throw new Error(`"${name}" did ${done} things, not ${count}.`)
-  return (user + system) / 1000
+  return cost
 }
 
 const roundsOf = async (variants: ReadonlyArray<() => Promise<number>>): Promise<ReadonlyArray<number>> => {

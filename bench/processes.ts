@@ -13,7 +13,7 @@ import * as Find from "../src/tools/Find.ts"
 import * as Grep from "../src/tools/Grep.ts"
 import { KeptOutput } from "../src/tools/KeptOutput.ts"
 import { Workspace } from "../src/tools/Workspace.ts"
-import { compare, print, type Variant } from "./harness.ts"
+import { compareByClock, print, type Variant } from "./harness.ts"
 
 const BYTES = 1_000_000_000
 const FOLDERS = 100
@@ -102,8 +102,8 @@ const search: ReadonlyArray<Variant> = [
   }
 ]
 const total = FOLDERS * FILES
-await compare(`grep over ${total} files, ${FOLDERS} matches`, search)
-await compare(`find among ${total} files`, [
+await compareByClock(`grep over ${total} files, ${FOLDERS} matches`, search)
+await compareByClock(`find among ${total} files`, [
   { name: "ripgrep --files by hand", run: () => byHand([...common, "--files", "./"], 10), count: total },
   { name: "find", run: () => countOf(details(Find.tool, { pattern: "*.txt", limit: 1000 }), "total"), count: total }
 ])
