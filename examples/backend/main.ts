@@ -1,7 +1,7 @@
 /**
  * Starts the backend on port 3000, or on $PORT, with the model that needs no key and tools that only read:
  *
- *     npm run build && node examples/backend/main.ts
+ *     npm run build && npx node examples/backend/main.ts
  *     curl -N localhost:3000/conversations/1/prompt --json '{ "text": "what scripts does package.json define?" }'
  *     curl -N localhost:3000/conversations/1/events
  */

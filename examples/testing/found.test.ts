@@ -25,11 +25,11 @@ const world: World.World = {
 
 it.effect("the forecast left a fiber behind", () =>
   Effect.gen(function* () {
-    const { failures } = yield* Faults.check(world, { agent: { tools: [Leaky] } })
+    const { failures } = yield* Faults.check(world, { tools: [Leaky] })
     expect(failures.flatMap(({ broken }) => broken)).toEqual([
-      { invariant: "nothingOutlivesTheRun", what: "1 fibers are alive at the end" }
+      { invariant: "nothingOutlivesTheRun", what: "1 fiber is alive at the end" }
     ])
   })
 )
 
-it.effect("and does so no more", () => Faults.verify(Faults.check(world, { agent: { tools: [Fixed] } })))
+it.effect("and does so no more", () => Faults.verify(Faults.check(world, { tools: [Fixed] })))

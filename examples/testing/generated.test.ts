@@ -14,7 +14,6 @@ const stations = {
 it.effect.prop(
   "whatever happens, no promise is broken",
   [Worlds.arbitraryFor(tools)],
-  ([world]) =>
-    Faults.verify(Faults.check(world, { agent: { tools } })).pipe(Effect.provideService(Weather.Stations, stations)),
+  ([world]) => Faults.verify(Faults.check(world, { tools })).pipe(Effect.provideService(Weather.Stations, stations)),
   { arbitrary: { runs: 200 } }
 )

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Loop from "effect-agent/Loop"
 import * as Scripted from "effect-agent/providers/Scripted"
 import { TraceChecker } from "effect-agent/testing"
@@ -29,5 +30,6 @@ it.effect("one run, event by event", () =>
     )
     expect(calls).toEqual(["tool_execution_update", "tool_execution_end"])
     expect(events.at(-1)).toMatchObject({ type: "agent_end", reason: "completed" })
+    expect(TraceChecker.check(events)).toEqual(Option.none())
   }).pipe(Effect.provide([model, stations]))
 )

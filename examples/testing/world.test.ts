@@ -27,7 +27,7 @@ it.effect("the run takes as long as the model and the station", () =>
 
 it.effect("wherever the run is stopped, no promise is broken", () =>
   Effect.gen(function* () {
-    const { runs } = yield* Faults.verify(Faults.everywhere(world, { agent: { tools: [Weather.Weather] } }))
+    const { runs } = yield* Faults.verify(Faults.everywhere(world, { tools: [Weather.Weather] }))
     expect(runs).toBeGreaterThan(100)
   }).pipe(Effect.provideService(Weather.Stations, stations))
 )

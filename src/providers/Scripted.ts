@@ -105,15 +105,19 @@ export interface Script extends Schema.Schema.Type<typeof Script> {}
 /** A text that is no script. `message` names everything that is wrong, with its path. */
 export class InvalidScript extends Schema.TaggedError<InvalidScript>()("InvalidScript", { message: Schema.String }) {}
 
-const decodeScript = Schema.decodeUnknownEffect(Script, { errors: "all", onExcessProperty: "error", reportInput: true })
+const strict = { errors: "all", onExcessProperty: "error", reportInput: true } as const
+const decodeScript = Schema.decodeUnknownEffect(Script, strict)
+const checkScript = Schema.decodeUnknownEffect(Schema.toType(Script), strict)
 
 /** Reads a script from JSON text: `{ "turns": [[ … ], [ … ]] }`. Unknown fields are refused: they would do nothing. */
 export const parse = (text: string): Effect.Effect<Script, InvalidScript> =>
   Effect.try(() => JSON.parse(text) as unknown).pipe(
     // The parser's own words say where the text stops being JSON.
     Effect.mapError(({ cause }) => new InvalidScript({ message: `Not JSON: ${Tool.describeDefect(cause)}` })),
-    Effect.flatMap((json) => Effect.mapError(decodeScript(json), ({ message }) => new InvalidScript({ message })))
+    Effect.flatMap((json) => Effect.mapError(decodeScript(json), invalid))
   )
+
+const invalid = ({ message }: Schema.SchemaError) => new InvalidScript({ message })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Provider
@@ -138,8 +142,9 @@ export class Scripted extends Context.Service<
   }
 >()("effect-agent/providers/Scripted") {}
 
+/** Dies with an `InvalidScript` where the types were not looked at, and the script is none. */
 export const make = (script: Script, options?: Options): Effect.Effect<Scripted["Service"]> =>
-  Effect.sync(() => {
+  Effect.map(Effect.orDie(Effect.mapError(checkScript(script), invalid)), () => {
     const turns = script.turns.map((turn) => compile(turn, Math.max(1, options?.arrays ?? 1)))
     const requests: Array<ProviderRequest> = []
     const streams = { opened: 0, closed: 0 }

@@ -24,9 +24,8 @@ export interface Report {
   readonly failures: ReadonlyArray<Failure>
 }
 
-export interface Options<Tools extends ReadonlyArray<Tool.Any> = [], R = never> {
-  /** Real tools and hooks. */
-  readonly agent?: Agent<Tools, R> | undefined
+/** Real tools and hooks, as `Simulation.run` takes them, and what to hold the runs to. */
+export interface Options<Tools extends ReadonlyArray<Tool.Any> = [], R = never> extends Agent<Tools, R> {
   /** The promises to hold the runs to; all unless given. */
   readonly invariants?: ReadonlyArray<Invariant.Invariant> | undefined
 }
@@ -36,7 +35,7 @@ export const check = <const Tools extends ReadonlyArray<Tool.Any> = [], R = neve
   world: World,
   options: Options<Tools, R> = {}
 ): Effect.Effect<Report, never, Tool.Services<Tools> | R> =>
-  Effect.map(run(world, options.agent), (recording) => report(recording, options.invariants))
+  Effect.map(run(world, agentOf(options)), (recording) => report(recording, options.invariants))
 
 export interface EverywhereOptions<Tools extends ReadonlyArray<Tool.Any> = [], R = never> extends Options<Tools, R> {
   /** Runs no more repetitions than this, evenly spread. */
@@ -48,7 +47,7 @@ export const everywhere = Effect.fnUntraced(function* <const Tools extends Reado
   world: World,
   options: EverywhereOptions<Tools, R> = {}
 ) {
-  const first = yield* run(world, options.agent)
+  const first = yield* run(world, agentOf(options))
   const reports: Array<Report> = [report(first, options.invariants)]
   for (const faulty of spread(worldsOf(first), options.most)) reports.push(yield* check(faulty, options))
   return {
@@ -56,6 +55,12 @@ export const everywhere = Effect.fnUntraced(function* <const Tools extends Reado
     failures: reports.flatMap(({ failures }) => failures)
   } satisfies Report
 })
+
+/** A world that is all data is played without regard to others. */
+const agentOf = <Tools extends ReadonlyArray<Tool.Any>, R>(options: Options<Tools, R>): Agent<Tools, R> | undefined => {
+  const { invariants: _, ...agent } = options
+  return Object.keys(agent).some((key) => key !== "most") ? agent : undefined
+}
 
 /** Promises were broken. `message` says which, in which world, and what happened in it. */
 export class PromiseBroken extends Schema.TaggedError<PromiseBroken>()("PromiseBroken", { message: Schema.String }) {}

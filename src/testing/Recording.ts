@@ -47,6 +47,8 @@ export interface Activity {
   readonly name: string
   /** The tool call that it belongs to. */
   readonly callId?: string | undefined
+  /** Code of the application, not of the world: what it waits for, nobody knows. */
+  readonly isReal?: true | undefined
   /** The activity that it is part of. */
   readonly parent?: number | undefined
   /** What it was given: the transcript that a hook sees, the milliseconds of a timer. */

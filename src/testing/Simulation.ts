@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Tool from "../Tool.ts"
 import type { Recording } from "./Recording.ts"
 import { type Agent, Play } from "./simulation/play.ts"
-import type { World } from "./World.ts"
+import { checked, type World } from "./World.ts"
 
 export type { Agent } from "./simulation/play.ts"
 
@@ -23,7 +23,7 @@ export const run = <const Tools extends ReadonlyArray<Tool.Any> = [], R = never>
   agent?: Agent<Tools, R>
 ): Effect.Effect<Recording, never, Tool.Services<Tools> | R> =>
   Effect.contextWith((context: Context.Context<Tool.Services<Tools> | R>) =>
-    Effect.suspend(() => {
+    Effect.flatMap(checked(world), () => {
       const play = new Play<Tool.Services<Tools> | R>(world, agent ?? {})
       play.start(context)
       return agent === undefined ? Effect.sync(() => playAlone(play)) : playWithOthers(play)

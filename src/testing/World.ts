@@ -5,6 +5,7 @@
  * All instants and durations are milliseconds of virtual time; instants count from the start of the run. Whatever is asked
  * for more often than the world says behaves as it did the last time that it says.
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import * as Scripted from "../providers/Scripted.ts"
@@ -44,7 +45,12 @@ export const Pause = Schema.Union([
 export type Pause = typeof Pause.Type
 
 /** One answer of the model: the steps of a script, where the connection can also be deaf or slow to close. */
-export const Turn = Schema.Array(Schema.Union([...Scripted.Step.members, Deaf, Finalizer]))
+export const Turn = Schema.Array(
+  Schema.Union([...Scripted.Step.members, Deaf, Finalizer]).annotate({
+    expected:
+      "a step of an answer: text, thinking, toolCall, wait, error, die, stall, cut, deaf, finalizer, or an event"
+  })
+)
 export type Turn = typeof Turn.Type
 
 const steps = <Members extends ReadonlyArray<Schema.Top>>(...members: Members) =>
@@ -157,7 +163,7 @@ export const Act = Schema.Union([
   Schema.Struct({ type: Schema.tag("leave"), when: When }),
   Schema.Struct({ type: Schema.tag("die"), event: Count }),
   Schema.Struct({ type: Schema.tag("take"), count: Schema.Int.check(Schema.isGreaterThan(0)) })
-])
+]).annotate({ expected: "an act of the reader: abort, leave, die or take, with its fields" })
 export type Act = typeof Act.Type
 
 /** Reads to the end and at once, unless told otherwise: `slowMs` for each event, and pauses after single ones. */
@@ -238,6 +244,23 @@ export const World = Schema.Struct({
   fails: Schema.optionalKey(Count)
 })
 export interface World extends Schema.Schema.Type<typeof World> {}
+
+/** A value that is no world: the types were not looked at. `message` names everything that is wrong, with its path. */
+export class InvalidWorld extends Schema.TaggedError<InvalidWorld>()("InvalidWorld", { message: Schema.String }) {}
+
+const decode = Schema.decodeUnknownEffect(Schema.toType(World), {
+  errors: "all",
+  onExcessProperty: "error",
+  reportInput: true
+})
+
+/** The same world. Dies with an `InvalidWorld` if it is none: unknown fields are refused, as they would do nothing. */
+export const checked = (world: World): Effect.Effect<World> =>
+  decode(world).pipe(
+    Effect.mapError(({ message }) => new InvalidWorld({ message: `This is no world: ${message}` })),
+    Effect.orDie,
+    Effect.as(world)
+  )
 
 /** The grace period of a world that names none: that of the loop. */
 export const GRACE_PERIOD_MS = 5000

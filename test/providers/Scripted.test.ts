@@ -139,6 +139,19 @@ describe("turns", () => {
   )
 })
 
+describe("a script that is none, as the types would say", () => {
+  const step = { type: "txt", text: "hi" } as unknown as Scripted.Step
+  it.effect("is refused before it plays, with the place of what is wrong", () =>
+    Effect.gen(function* () {
+      const made = yield* Effect.exit(Scripted.make({ turns: [[{ type: "text", text: "hi" }], [step]] }))
+      const error = Exit.isFailure(made) ? Cause.squash(made.cause) : undefined
+      expect(error).toBeInstanceOf(Scripted.InvalidScript)
+      expect(String(error)).toContain("Expected a step: a whole block")
+      expect(String(error)).toContain('["turns"][1][0]')
+    })
+  )
+})
+
 describe("whole blocks", () => {
   it.effect("take the next free index, with start before them and done at the end", () =>
     Effect.gen(function* () {

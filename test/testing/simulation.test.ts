@@ -380,22 +380,22 @@ describe("real tools and hooks", () => {
           execute: () => Effect.as(execute, "ok")
         })
       const check = (execute: Effect.Effect<unknown>) =>
-        Effect.map(Faults.check({ turns: asked.turns }, { agent: { tools: [leaky(execute)] } }), ({ failures }) =>
+        Effect.map(Faults.check({ turns: asked.turns }, { tools: [leaky(execute)] }), ({ failures }) =>
           failures.flatMap(({ broken }) => broken.map(({ what }) => what))
         )
       expect(yield* check(Effect.sleep(5))).toEqual([])
       expect(yield* check(Effect.forkDetach(Effect.never))).toEqual([
-        "1 fibers are alive at the end",
-        "1 fibers are alive long after the end"
+        "1 fiber is alive at the end",
+        "1 fiber is alive long after the end"
       ])
-      expect(yield* check(Effect.forkDetach(Effect.sleep(5)))).toEqual(["1 fibers are alive at the end"])
+      expect(yield* check(Effect.forkDetach(Effect.sleep(5)))).toEqual(["1 fiber is alive at the end"])
     })
   )
 
   it.effect("a tool that throws, or gives nothing, is a result like any other", () =>
     Effect.gen(function* () {
       const broken = { ...Weather, execute: () => JSON.parse("{") as Effect.Effect<string> }
-      const { failures } = yield* Effect.provideService(Faults.check(asked, { agent: { tools: [broken] } }), Stations, {
+      const { failures } = yield* Effect.provideService(Faults.check(asked, { tools: [broken] }), Stations, {
         ask: Effect.succeed
       })
       expect(failures.map(Faults.show)).toEqual([])
@@ -404,7 +404,7 @@ describe("real tools and hooks", () => {
 
   it.effect("keep every promise wherever the reader is at fault", () =>
     Effect.gen(function* () {
-      const { failures, runs } = yield* Faults.everywhere(asked, { agent: { tools: [Weather] } }).pipe(
+      const { failures, runs } = yield* Faults.everywhere(asked, { tools: [Weather] }).pipe(
         Effect.provideService(Stations, { ask: (city) => Effect.delay(Effect.succeed(city), 20) })
       )
       expect(failures.map(Faults.show)).toEqual([])

@@ -201,7 +201,7 @@ describe("an agent in a world", () => {
       const world: World = { turns: [[call("weather", { city: "Oslo" })], [say("done")]], agent: {} }
       const recording = yield* Simulation.run(world, { tools })
       expect(JSON.stringify(Recording.messagesOf(recording))).toContain("Rain in Oslo")
-      yield* Faults.verify(Faults.everywhere(world, { agent: { tools } }))
+      yield* Faults.verify(Faults.everywhere(world, { tools }))
     })
   )
 })

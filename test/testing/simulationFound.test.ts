@@ -47,6 +47,19 @@ const expectKept = (world: World) =>
     expect(failures.map(Faults.show)).toEqual([])
   })
 
+/** False alarms of the simulation, which are as bad. */
+const falseAlarms: Record<string, World> = {
+  "a run that a close left behind when it had taken a queued message in": {
+    turns: [[call("", {}, ""), { type: "error", reason: "overloaded", message: "", retryable: true }], []],
+    hooks: { retry: [[{ type: "again", ms: 1 }]] },
+    arrays: 1,
+    limits: { gracePeriodMs: 0 },
+    seed: 691204,
+    queues: { followUp: [{ at: 0, text: "" }] },
+    agent: { commands: [{ when: { event: 12 }, does: "close" }] }
+  }
+}
+
 /** The reader was still on the stack: the run could not know of the abort when the call ended. */
 const onTheStack: World = {
   turns: [
@@ -85,6 +98,18 @@ const onTheStack: World = {
   seed: 483018,
   prompts: []
 }
+
+describe("no promise is broken by", () => {
+  for (const [name, world] of Object.entries(falseAlarms)) {
+    it.effect(name, () => expectKept(world))
+  }
+
+  it.effect("a prompt that is left at any step, also before its run has begun", () =>
+    Effect.forEach(Array.from({ length: 140 }).keys(), (step) =>
+      expectKept({ turns: [], seed: 235270, consumer: { acts: [{ type: "leave", when: { step } }] }, agent: {} })
+    )
+  )
+})
 
 describe("found by the simulation", () => {
   for (const [name, world] of Object.entries(found)) {

@@ -143,6 +143,10 @@ const changes: Record<string, readonly [World, Change]> = {
   everyRunEnds: [plain, () => ({ end: undefined })],
   endsWithinTheGracePeriod: [abortedAt(10), ({ end }) => ({ end: { ...end!, at: end!.at + 5001 } })],
   endsAtOnce: [abortedAt(10, deaf), withActivities(() => ({ shields: [] }))],
+  waitsOnlyForTheVirtualClock: [
+    { turns: [[call("a")]], tools: [{ name: "a", calls: [[{ type: "stall" }]] }] },
+    withActivities(({ kind }) => (kind === "tool" ? { isReal: true } : undefined))
+  ],
   timeIsExplained: [busy, withoutActivities(({ kind }) => kind === "tool")],
   sleepsAreExplained: [abortedAt(10), withActivities(({ kind }) => (kind === "timer" ? { given: 7 } : undefined))],
   nothingOutlivesTheRun: [plain, ({ aliveAtEnd }) => ({ aliveAtEnd: { ...aliveAtEnd, fibers: 1 } })],

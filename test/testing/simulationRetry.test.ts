@@ -33,7 +33,7 @@ const retries = (recording: Recording.Recording) =>
 describe("with the standard policy every promise is kept", () => {
   it.effect.each(Object.entries(worlds))("with a fault at every step: %s", ([, world]) =>
     Effect.gen(function* () {
-      const { failures, runs } = yield* Random.withSeed(Faults.everywhere(world, { agent }), 1)
+      const { failures, runs } = yield* Random.withSeed(Faults.everywhere(world, agent), 1)
       expect(failures.map(Faults.show)).toEqual([])
       expect(runs).toBeGreaterThan(50)
     })
@@ -43,7 +43,7 @@ describe("with the standard policy every promise is kept", () => {
     "in generated worlds",
     [Worlds.arbitrary],
     ([world]) =>
-      Effect.map(Random.withSeed(Faults.check(world, { agent }), 1), ({ failures }) => {
+      Effect.map(Random.withSeed(Faults.check(world, agent), 1), ({ failures }) => {
         expect(failures.map(Faults.show)).toEqual([])
       }),
     { arbitrary: { runs: 200, seed: 1 }, timeout: 60_000 }

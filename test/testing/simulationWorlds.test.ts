@@ -1,7 +1,9 @@
 // The proof over worlds that nobody thought of: whatever happens in them, every promise is kept.
 import { describe, expect, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Faults from "../../src/testing/Faults.ts"
 import * as Recording from "../../src/testing/Recording.ts"
@@ -105,4 +107,24 @@ it("a world is shown as a literal that can be pasted", () => {
   expect(World.show({ turns: [[{ type: "text", text: "hi" }]], seed: 3 })).toBe(
     `{\n  turns: [[{"type":"text","text":"hi"}]],\n  seed: 3\n}`
   )
+})
+
+describe("a world that is none, as the types would say", () => {
+  const wrongs: Record<string, readonly [unknown, string]> = {
+    "a step": [{ turns: [[{ type: "txt", text: "hi" }]] }, "Expected a step of an answer"],
+    "an act": [
+      { turns: [], consumer: { acts: [{ type: "abrot", when: { ms: 1 } }] } },
+      "Expected an act of the reader"
+    ],
+    "a field": [{ turns: [], promts: ["go"] }, '["promts"]']
+  }
+  for (const [name, [world, what]] of Object.entries(wrongs)) {
+    it.effect(`is refused: ${name}`, () =>
+      Effect.gen(function* () {
+        const exit = yield* Effect.exit(Simulation.run(world as World.World))
+        expect(String(Exit.isFailure(exit) && Cause.squash(exit.cause))).toContain("This is no world: ")
+        expect(String(Exit.isFailure(exit) && Cause.squash(exit.cause))).toContain(what)
+      })
+    )
+  }
 })

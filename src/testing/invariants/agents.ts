@@ -39,11 +39,13 @@ const complainAt = (
   idle: Idle,
   queued: Queued,
   index: number,
-  arrivals: ReadonlyArray<Arrival>
+  arrivals: ReadonlyArray<Arrival>,
+  isClosed: boolean
 ): string | undefined => {
   const name = `queued message ${index}`
   const copies = idle.state.messages.filter((message) => message === queued.message).length
-  const told = arrivals.filter(({ end }) => isBefore(end, idle))
+  // A run that a close leaves behind may have taken a message in, and tell of it later.
+  const told = arrivals.filter(({ end }) => isBefore(end, idle) || (isClosed && copies > 0))
   const [receipt, second] = queued.receipts.filter((one) => isBefore(one, idle))
   if (copies > 1) return `${name} is in the transcript ${copies} times`
   if (copies !== told.length) return `${name} is in the transcript ${copies} times, and was told ${told.length} times`
@@ -65,12 +67,13 @@ export const queuedExactlyOnce: Invariant = {
   name: "queuedExactlyOnce",
   promise:
     "when a run is over, each queued message is in the queue or in the transcript, in neither only if its receipt says so",
-  check: ofSession(({ queued, idles }, recording) => {
+  check: ofSession(({ queued, idles, closing }, recording) => {
     const arrivals = queued.map((one) => arrivalsOf(recording, one))
     return firstOf(idles, (idle) => {
+      const isClosed = closing !== undefined && isBefore(closing.asked, idle)
       const wrong = firstOf(
         queued,
-        (one, index) => index < idle.queued && complainAt(idle, one, index, arrivals[index]!)
+        (one, index) => index < idle.queued && complainAt(idle, one, index, arrivals[index]!, isClosed)
       )
       if (wrong !== undefined) return `${wrong}, ${place(idle)}`
       const isQueued = idle.pending.length > 0

@@ -31,8 +31,10 @@ const deafOnes = (recording: Recording, { activities }: Alive): ReadonlyArray<Ac
 /** Fibers and timers beyond those of what tools left behind. */
 const leaks = (recording: Recording, alive: Alive): string | undefined => {
   const stragglers = alive.activities.filter((id) => recording.activities[id]!.kind === "straggler").length
-  if (alive.fibers > stragglers) return `${alive.fibers - stragglers} fibers are alive`
-  return alive.timers > stragglers ? `${alive.timers - stragglers} timers are set` : undefined
+  const [fibers, timers] = [alive.fibers - stragglers, alive.timers - stragglers]
+  if (fibers > 0) return fibers === 1 ? "1 fiber is alive" : `${fibers} fibers are alive`
+  if (timers > 0) return timers === 1 ? "1 timer is set" : `${timers} timers are set`
+  return undefined
 }
 
 export const nothingOutlivesTheRun: Invariant = {

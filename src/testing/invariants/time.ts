@@ -1,5 +1,5 @@
 /** Promises about time: the run ends, an aborted one soon, and no time passes without a reason. */
-import type { Recording } from "../Recording.ts"
+import type { Activity, Recording } from "../Recording.ts"
 import {
   activitiesOf,
   deafSpansOf,
@@ -8,8 +8,10 @@ import {
   firstOf,
   graceOf,
   type Invariant,
+  isOpenAt,
   measure,
   place,
+  say,
   type Span,
   spanOf
 } from "./views.ts"
@@ -41,7 +43,33 @@ export const endsAtOnce: Invariant = {
       [stop.heard.at, end.at],
       [...readingSpans(recording), ...recording.activities.flatMap((activity) => deafSpansOf(activity))]
     )
-    return gap && `the run was stopped, and still waits from ${gap[0]} ms to ${gap[1]} ms`
+    if (gap === undefined) return undefined
+    const open = recording.activities.findLast(
+      ({ kind, began, settled }) =>
+        !["timer", "consumer", "other"].includes(kind) &&
+        began.at <= gap[0] &&
+        (settled === undefined || settled.at >= gap[1])
+    )
+    const what = open === undefined ? "" : ` for ${say(open)}`
+    return `the run was stopped, and still waits${what} from ${gap[0]} ms to ${gap[1]} ms`
+  }
+}
+
+/** What the application waits for in a run that had to be stopped because nothing would have happened any more. */
+const unseenWait = ({ activities, stop }: Recording): Activity | undefined =>
+  stop?.isRescue === true
+    ? activities.findLast((activity) => activity.isReal === true && isOpenAt(activity, stop.asked.position))
+    : undefined
+
+export const waitsOnlyForTheVirtualClock: Invariant = {
+  name: "waitsOnlyForTheVirtualClock",
+  promise: "tools and hooks of the application wait for the virtual clock, and for what the simulation itself settles",
+  check: (recording) => {
+    const activity = unseenWait(recording)
+    return (
+      activity &&
+      `${say(activity)} waits for something that the virtual clock cannot see, or for ever: let a service stand in for it`
+    )
   }
 }
 

@@ -2,7 +2,7 @@
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Message, ToolResultMessage } from "../../Message.ts"
-import { messagesOf } from "../Recording.ts"
+import { type Activity, type Moment, type Recording, messagesOf } from "../Recording.ts"
 import * as TraceChecker from "../TraceChecker.ts"
 import { activitiesOf, callsOf, eventsOf, firstOf, type Invariant, isEqual, place, transcriptAt } from "./views.ts"
 
@@ -100,19 +100,35 @@ export const requestsSayWhatWasTold: Invariant = {
   name: "requestsSayWhatWasTold",
   promise: "a request, and a hook before it, has the messages that the reader was told of, as hooks have changed them",
   check: (recording) => {
-    const seen = firstOf(callsOf(recording, "transformContext"), (hook) => {
+    const hooks = callsOf(recording, "transformContext", "convertToLlm")
+    const seen = firstOf(hooks, (hook, index) => {
       const { messages } = hook.given as { readonly messages: ReadonlyArray<Message> }
       return (
-        !isEqual(messages, transcriptAt(recording, hook.began.position)) &&
-        `transformContext sees another transcript than the reader ${place(hook.began)}`
+        !isEqual(messages, toldBefore(recording, hook.began, hooks[index - 1])) &&
+        `${hook.name} sees other messages than the reader, or the hook before it, ${place(hook.began)}`
       )
     })
-    if (seen !== undefined || recording.world.hooks?.transformContext !== undefined) return seen
+    if (seen !== undefined) return seen
     return firstOf(recording.requests, (request, index) => {
-      const told = transcriptAt(recording, request.position).filter(isForModels)
-      return !isEqual(request.request.messages, told) && `request ${index} has other messages than were told`
+      const hook = hooks.findLast(({ began }) => began.position < request.position)
+      const told = hook === undefined ? transcriptAt(recording, request.position) : messagesFrom(hook)
+      return (
+        !isEqual(request.request.messages, told.filter(isForModels)) &&
+        `request ${index} has other messages than ${hook === undefined ? "were told" : `${hook.name} gave`}`
+      )
     })
   }
+}
+
+const messagesFrom = ({ result }: Activity): ReadonlyArray<Message> =>
+  Array.isArray(result) ? (result as ReadonlyArray<Message>) : []
+
+/** What a hook before a request is to see: what the last one before the same request gave, or what the reader was told. */
+const toldBefore = (recording: Recording, began: Moment, last: Activity | undefined): ReadonlyArray<Message> => {
+  const isOfThis =
+    last !== undefined &&
+    !recording.requests.some(({ position }) => position > last.began.position && position < began.position)
+  return isOfThis ? messagesFrom(last) : transcriptAt(recording, began.position)
 }
 
 export const retryDiscards: Invariant = {

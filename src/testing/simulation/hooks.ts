@@ -174,7 +174,7 @@ export const watchHooks = <R>(stage: Stage, hooks: Hooks.Hooks<R>): Hooks.Hooks<
     hook &&
     ((input: In) => {
       const { callId, ...rest } = given(input)
-      return stage.journal.track({ kind: "hook", name, callId, given: rest }, () =>
+      return stage.journal.track({ kind: "hook", name, callId, given: rest, isReal: true }, () =>
         Effect.provideService(
           guarded(`The hook ${name}`, () => hook(input)),
           Clock.Clock,

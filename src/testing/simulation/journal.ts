@@ -21,7 +21,9 @@ export interface Ongoing extends Activity {
   readonly shields: Array<{ readonly from: Moment; to?: Moment | undefined }>
 }
 
-export type About = Pick<Activity, "kind" | "name" | "callId" | "given"> & { readonly parent?: Ongoing | undefined }
+export type About = Pick<Activity, "kind" | "name" | "callId" | "isReal" | "given"> & {
+  readonly parent?: Ongoing | undefined
+}
 
 type EntryOf = Entry extends infer E ? (E extends Entry ? Omit<E, "at"> : never) : never
 

@@ -62,6 +62,8 @@ export class Session {
   /** Who waits for a prompt or a continuation, and which run that is. */
   private driver: Fiber.Fiber<unknown, unknown> | undefined
   private drives = 0
+  /** How the prompt was left before its run had begun: it may begin all the same, and is aborted. */
+  private leftEarly: Exclude<Recording.Stop["how"], "close" | "abort"> | undefined
   private closer: Fiber.Fiber<unknown, unknown> | undefined
   /** Where in the log something was last begun that may begin a run. */
   private driven = 0
@@ -138,12 +140,17 @@ export class Session {
       })
     this.driven = this.stage.journal.moment.position
     this.drives = this.runs.length
-    this.fork(
+    this.leftEarly = undefined
+    const driver = this.fork(
       Effect.withFiber((fiber) => {
         this.driver = fiber
         return Effect.exit(Effect.onExit(prompt, settle))
       })
     )
+    // Left before its first step, a prompt is over without a word.
+    driver.addObserver(() => {
+      this.settled ??= this.stage.journal.moment
+    })
   }
 
   private readSome(events: Stream.Stream<AgentEvent, Agent.AgentBusy>, count: number) {
@@ -272,6 +279,7 @@ export class Session {
     const { isBusy } = hearing
     const isFirst = this.isRunning && isReached && this.mark(how, isRescue)
     if (!isFirst) this.stage.journal.write({ type: "command", does: how })
+    if (how !== "abort" && this.runs.length === this.drives) this.leftEarly ??= how
     if (how === "abort") {
       if (isFirst && !isBusy && hearing.isReading) hearing.propose(hearing.stopping!.asked)
       return Effect.runSync(agent.abort)
@@ -314,6 +322,10 @@ export class Session {
     if (this.closing?.ended === undefined && this.closer !== undefined && next.stopping === undefined) {
       next.begin("close", false)
       next.tellThrough(this.closer)
+    }
+    if (this.leftEarly !== undefined && this.runs.length === this.drives && next.stopping === undefined) {
+      next.begin(this.leftEarly, false)
+      next.tellThrough(this.driver!)
     }
     const start = stage.journal.moment
     const { driven } = this

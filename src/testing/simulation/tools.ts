@@ -84,7 +84,7 @@ export const watchTool = <P, R>(stage: Stage, tool: Tool.Tool<P, R>): Tool.Tool<
   return {
     ...tool,
     execute: (params, call) =>
-      stage.journal.track({ kind: "tool", name, callId: call.id }, (activity) =>
+      stage.journal.track({ kind: "tool", name, callId: call.id, isReal: true }, (activity) =>
         stage.journal.orFail(
           activity,
           onStage(`The tool "${name}"`, () =>
@@ -96,7 +96,7 @@ export const watchTool = <P, R>(stage: Stage, tool: Tool.Tool<P, R>): Tool.Tool<
     exclusive:
       exclusive &&
       ((params) =>
-        stage.journal.track({ kind: "hook", name: "exclusive" }, () =>
+        stage.journal.track({ kind: "hook", name: "exclusive", isReal: true }, () =>
           onStage(`The resource of the tool "${name}"`, () => exclusive(params))
         ))
   }
