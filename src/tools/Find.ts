@@ -95,14 +95,18 @@ interface Names {
 const makeNames = (limit: number, inOrder: boolean): Names => {
   let names: Array<string> = []
   let total = 0
+  /** The last of the first names so far: what comes after it is none of them. */
+  let last: string | undefined
   const first = () => (inOrder ? names : names.toSorted(Ripgrep.comparePaths)).slice(0, limit)
   return {
     add: (name) => {
       total++
-      if (inOrder && names.length === limit) return
+      if (inOrder ? names.length === limit : last !== undefined && Ripgrep.comparePaths(name, last) > 0) return
       names.push(name)
       // What cannot be among the first any more is let go from time to time.
-      if (names.length > 4 * limit) names = first()
+      if (names.length <= 4 * limit) return
+      names = first()
+      last = names.at(-1)
     },
     given: first,
     total: () => total

@@ -114,6 +114,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const admitted = new Set<string>()
 
   const inside = (container: string, name: string): string | undefined => {
+    // As the platform sees it, which takes longer: `..` in a name, or upper and lower case that are the same.
+    if (name.startsWith(container + path.sep) && !name.includes("..")) return name.slice(container.length + 1)
     const relative = path.relative(container, name)
     return relative === ".." || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative) ? undefined : relative
   }

@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import { spawnSync } from "node:child_process"
-import { renameSync, rmSync, symlinkSync, truncateSync } from "node:fs"
+import { renameSync, rmSync, statfsSync, symlinkSync, truncateSync } from "node:fs"
+import { tmpdir } from "node:os"
 import sharp, { type Sharp } from "sharp"
 import type * as Tool from "../../src/Tool.ts"
 import * as Read from "../../src/tools/Read.ts"
@@ -38,6 +39,13 @@ const counting = Effect.fnUntraced(function* (chunk: Uint8Array, times = Infinit
     }))
   return { layer: Layer.succeed(FileSystem.FileSystem, { ...fs, open }), reads: () => reads }
 })
+
+/** Whether there is a disk, and not memory, with room for a file of 2 GB and for others beside it. */
+const hasRoom = () => {
+  const { bavail, bsize, type } = statfsSync(tmpdir())
+  const tmpfs = 0x01021994
+  return type !== tmpfs && bavail * bsize > 8 * 1024 ** 3
+}
 
 const numbered = (lines: number) => Array.from({ length: lines }, (_, i) => `line ${i + 1}`).join("\n")
 
@@ -186,6 +194,40 @@ layer(services, { excludeTestServices: true })("read", (it) => {
         expect(reading.reads()).toBe((2 * 1024 ** 3) / chunk.length + 1)
         expect(process.memoryUsage().rss - before.rss).toBeLessThan(64 * 1024 ** 2)
       })
+    )
+
+    it.effect.skipIf(!hasRoom())(
+      "a real file of 2 GB (skipped without 8 GB of free disk) is read at its start and its end in bounded memory",
+      () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const path = yield* folder()
+          const fill = 'yes "$(printf %01023d 0)" | head -c 2147483648 >file && echo LAST >>file'
+          expect(spawnSync("sh", ["-c", fill], { cwd: path }).status).toBe(0)
+          expect(Number((yield* fs.stat(`${path}/file`)).size)).toBe(2 * 1024 ** 3 + 5)
+          const before = process.memoryUsage.rss()
+          let peak = before
+          const open: FileSystem.FileSystem["open"] = (name, options) =>
+            Effect.map(fs.open(name, options), (file) => ({
+              ...file,
+              stat: file.stat,
+              read: (buffer: Uint8Array) => {
+                peak = Math.max(peak, process.memoryUsage.rss())
+                return file.read(buffer)
+              }
+            }))
+          const pages = yield* Effect.all([
+            read({ path: `${path}/file`, limit: 2 }),
+            read({ path: `${path}/file`, offset: 2 * 1024 ** 2, limit: 10 })
+          ]).pipe(Effect.provideService(FileSystem.FileSystem, { ...fs, open }))
+          expect(pages.map(({ details }) => details)).toEqual([
+            { offset: 1, lines: 2, truncated: true, nextOffset: 3 },
+            { offset: 2_097_152, lines: 2, truncated: false, totalLines: 2_097_153 }
+          ])
+          expect(textOf(pages[1])).toMatch(/^0{1023}\nLAST\n\n\[Lines 2097152-2097153, the end of the file\.\]$/)
+          expect(peak - before).toBeLessThan(64 * 1024 ** 2)
+        }),
+      120_000
     )
 
     it.effect("the beginning of a next line is enough to know that there is one", () =>

@@ -70,6 +70,16 @@ layer(services, { excludeTestServices: true })("the workspace", (it) => {
               "/no/such"
             ]
             for (const given of outright) expect(yield* refused(given)).toBe(`${given} ${rest}`)
+            const { allows } = yield* Workspace
+            const paths = [
+              root,
+              `${root}/a..b/..c`,
+              `${root}/../root/c`,
+              `${root}/../c`,
+              `${root}/sub/../../c`,
+              `${root}2`
+            ]
+            expect(paths.map((path) => allows(path, "read"))).toEqual([true, true, true, false, false, false])
             const links = { leak: "secret", "out/secret": "secret", "out/x/y": "x/y", dangling: "new", chain: "new" }
             for (const [given, target] of Object.entries(links)) {
               expect(yield* refused(given, "change")).toBe(`${given} leads to ${base}/outside/${target}, which ${rest}`)
@@ -240,6 +250,15 @@ layer(services, { excludeTestServices: true })("the workspace", (it) => {
           [["a/x"], "a/x/y", false],
           [["a/x"], "b/a/x", true],
           [["**/a/x"], "b/a/x", false],
+          [["./a/x", "//b"], "a/x", false],
+          [["./a/x", "//b"], "b", false],
+          [["{a,b}x"], "c/bx", false],
+          [["x[!a]"], "xb", false],
+          [["x[!a]"], "xa", true],
+          [["\\*x"], "*x", false],
+          [["\\*x"], "ax", true],
+          [["Éa*"], "e\u0301AB", false],
+          [["ab"], "A\u200bB. .", false],
           [["a/**"], "a/b/c", false],
           [["*.log"], ".log", false],
           [["*.log", "!keep.log"], "a/keep.log", true],

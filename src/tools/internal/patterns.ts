@@ -13,6 +13,8 @@ interface Rule {
   /** Whether the pattern is a path from the folder, and no name at any depth. */
   readonly isPath: boolean
   readonly glob: Glob.Glob
+  /** What a name must begin with, up to the first wildcard: most names are told apart by it, which is far cheaper. */
+  readonly start: string
 }
 
 export const make = (patterns: ReadonlyArray<string>): Patterns => {
@@ -25,7 +27,7 @@ export const make = (patterns: ReadonlyArray<string>): Patterns => {
     let found = met.get(name)
     if (found === undefined) {
       if (met.size === MAX_REMEMBERED) met.clear()
-      met.set(name, (found = rules.filter(({ glob, isPath }) => isPath || Glob.match(glob, name))))
+      met.set(name, (found = rules.filter((rule) => rule.isPath || meets(rule, name))))
     }
     return found
   }
@@ -35,7 +37,7 @@ export const make = (patterns: ReadonlyArray<string>): Patterns => {
     const folded = names.map(fold)
     for (let depth = 1; depth <= names.length; depth++) {
       const path = hasPaths ? folded.slice(0, depth).join("/") : ""
-      const rule = rulesOf(folded[depth - 1]!).findLast(({ glob, isPath }) => !isPath || Glob.match(glob, path))
+      const rule = rulesOf(folded[depth - 1]!).findLast((one) => !one.isPath || meets(one, path))
       if (rule !== undefined && !rule.isLifting) return rule.pattern
     }
     return undefined
@@ -47,17 +49,27 @@ const MAX_REMEMBERED = 10_000
 const toRule = (pattern: string): Rule => {
   const isLifting = pattern.startsWith("!")
   const body = (isLifting ? pattern.slice(1) : pattern).replace(/\/+$/, "")
+  const folded = body.replace(/^\/+/, "").normalize("NFC").toLowerCase()
+  const isPath = body.includes("/")
   return {
     pattern,
     isLifting,
-    isPath: body.includes("/"),
-    glob: Glob.make(body.replace(/^\/+/, "").normalize("NFC").toLowerCase(), { dot: true })
+    isPath,
+    glob: Glob.make(folded, { dot: true }),
+    // Of a path `./` and `//` count for nothing.
+    start: isPath ? "" : (/^[^*?[\]{}\\]*/.exec(folded)?.[0] ?? "")
   }
 }
 
+const meets = ({ glob, start }: Rule, name: string): boolean => name.startsWith(start) && Glob.match(glob, name)
+
 const fold = (name: string): string =>
-  name
-    .normalize("NFC")
-    .toLowerCase()
-    .replaceAll(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "")
-    .replace(/[. ]+$/, "")
+  (isPlain.test(name)
+    ? name.toLowerCase()
+    : name
+        .normalize("NFC")
+        .toLowerCase()
+        .replaceAll(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "")
+  ).replace(/[. ]+$/, "")
+
+const isPlain = /^[ -~]*$/

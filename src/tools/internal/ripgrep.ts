@@ -155,6 +155,11 @@ const collect = Effect.fnUntraced(function* (stderr: Stream.Stream<Uint8Array, P
 
 /** Folder by folder, as ripgrep sorts paths. */
 export const comparePaths = (first: string, second: string): number => {
-  const [a, b] = [first.replaceAll("/", "\0"), second.replaceAll("/", "\0")]
-  return a < b ? -1 : a > b ? 1 : 0
+  if (first === second) return 0
+  let at = 0
+  while (first[at] === second[at]) at++
+  return rankAt(first, at) - rankAt(second, at)
 }
+
+const rankAt = (path: string, at: number): number =>
+  at === path.length ? -2 : path[at] === "/" ? -1 : path.charCodeAt(at)
