@@ -22,7 +22,7 @@ import * as Tool from "../Tool.ts"
 import { Environment, withoutSecrets } from "./Environment.ts"
 import * as Keep from "./internal/keep.ts"
 import * as Output from "./internal/output.ts"
-import { find, kind, systemMessage, workingDirectory } from "./internal/paths.ts"
+import { enter, find, kind, systemMessage, workingDirectory } from "./internal/paths.ts"
 import * as Shell from "./internal/shell.ts"
 import { clean, count, failure, orElse, plural, result } from "./internal/text.ts"
 import { Workspace } from "./Workspace.ts"
@@ -61,8 +61,9 @@ export const tool: Tool.Tool<typeof Parameters.Type, Services> = Tool.make({
   execute: Effect.fnUntraced(function* ({ command, timeout = DEFAULT_TIMEOUT }, call) {
     if (command.includes("\0")) return yield* failure("A command cannot have a NUL character: printf can print one.")
     const cwd = yield* workingDirectory
-    const { info } = yield* find(cwd)
-    if (info.type !== "Directory") return yield* failure(`The working directory ${cwd} is ${kind(info)}.`)
+    const found = yield* find(cwd)
+    if (found.info.type !== "Directory") return yield* failure(`The working directory ${cwd} is ${kind(found.info)}.`)
+    yield* enter(found, "run commands in")
     return yield* closingInBackground(run(command, cwd, Duration.seconds(timeout), call))
   })
 })

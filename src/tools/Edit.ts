@@ -74,7 +74,7 @@ export const tool: Tool.Tool<typeof Parameters.Type, FileSystem.FileSystem | Pat
     }
     const format = Formats.nameOf(content)?.name ?? (content.includes(0) ? "a binary file" : undefined)
     if (format !== undefined) {
-      return yield* failure(`${showName(path)} is ${format}: only texts can be edited. Use bash for it.`)
+      return yield* failure(`${showName(path)} is ${format}, which cannot be edited. Use bash for it.`)
     }
     yield* Changes.checkUnchanged(location, { info, content }, "edited")
 

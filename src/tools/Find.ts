@@ -8,7 +8,7 @@ import * as Path from "effect/Path"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
-import { find, kind } from "./internal/paths.ts"
+import { enter, find, kind } from "./internal/paths.ts"
 import * as Ripgrep from "./internal/ripgrep.ts"
 import { count, failure, result, showName } from "./internal/text.ts"
 import { Workspace } from "./Workspace.ts"
@@ -55,6 +55,7 @@ export const tool: Tool.Tool<Parameters, Services> = Tool.make({
     if (found.info.type !== "Directory") {
       return yield* failure(`${showName(path)} is ${kind(found.info)}: only in folders can files be found.`)
     }
+    yield* enter(found, "search")
     const selection = yield* Ripgrep.select(pattern)
     const names = makeNames(limit, newestFirst)
     const reader = makeReader((name) => {

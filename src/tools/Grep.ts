@@ -11,7 +11,7 @@ import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Lines from "./internal/lines.ts"
-import { find, kind } from "./internal/paths.ts"
+import { enter, find, kind } from "./internal/paths.ts"
 import * as Ripgrep from "./internal/ripgrep.ts"
 import { failure, plural, result, showName } from "./internal/text.ts"
 import { Workspace } from "./Workspace.ts"
@@ -75,6 +75,7 @@ export const tool: Tool.Tool<Parameters, Services> = Tool.make({
     if (!isFile && found.info.type !== "Directory") {
       return yield* failure(`${showName(path)} is ${kind(found.info)}: only folders and files can be searched.`)
     }
+    if (!isFile) yield* enter(found, "search")
     const cwd = isFile ? dirname(found.path) : found.path
     const selection = yield* Ripgrep.select(glob)
     const accepts = (name: string) => selection.accepts(name) && allows(join(cwd, name), "read")
@@ -91,7 +92,10 @@ export const tool: Tool.Tool<Parameters, Services> = Tool.make({
     // Without an order ripgrep uses all processors. Where there is too much, it is asked for what comes first.
     const all = yield* search([])
     const { ended, hits } = all.hits.full() === undefined ? all : yield* search(["--sort=path"])
-    if (ended?.hasErrors === true && ended.said !== "" && hits.count() === 0) return yield* failure(ended.said)
+    if (ended?.hasErrors === true && hits.count() === 0) {
+      if (ended.said !== "") return yield* failure(ended.said)
+      if (isFile) return yield* failure(`Cannot search ${showName(path)}: it could not be read.`)
+    }
     return render(hits, ended?.hasErrors === true)
   }, Effect.scoped)
 })
@@ -101,6 +105,8 @@ const argumentsOf = ({ context, ignoreCase, literal, pattern }: Parameters): Rea
   "--with-filename",
   "--line-number",
   "--no-context-separator",
+  // As lines are given, without their CR: `$` is in front of it. Only a pattern that names it meets it.
+  ...(/\r|\\r|\\x0d/i.test(pattern) ? [] : ["--crlf"]),
   `--max-columns=${MAX_LINE_BYTES}`,
   "--max-columns-preview",
   ...(literal === true ? ["--fixed-strings"] : []),

@@ -315,7 +315,7 @@ layer(services, { excludeTestServices: true })("edit", (it) => {
               "Cannot edit none: there is no such file. Use write to create it."
             )
             expect(yield* refused("binary", change)).toBe(
-              "binary is a binary file: only texts can be edited. Use bash for it."
+              "binary is a binary file, which cannot be edited. Use bash for it."
             )
             expect(yield* refused("utf16", change)).toContain("utf16 is a text in UTF-16")
             expect(yield* refused("a.pdf", change)).toContain("a.pdf is a PDF")

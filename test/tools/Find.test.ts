@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { execFileSync, spawnSync } from "node:child_process"
 import * as Find from "../../src/tools/Find.ts"
 import * as Grep from "../../src/tools/Grep.ts"
+import * as Write from "../../src/tools/Write.ts"
 import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
 type Params = Parameters<typeof Find.tool.execute>[0]
@@ -148,6 +149,27 @@ layer(services, { excludeTestServices: true })("find", (it) => {
         expect(yield* findIn(path, { pattern: "*" })).toEqual(['"\\u001b[2Jc"', "-v", '"a\\nb"', "é 👩‍👧"])
         expect(yield* findIn(path, { pattern: "a?b" })).toEqual(['"a\\nb"'])
         expect(yield* findIn(path, { pattern: "-v" })).toEqual(["-v"])
+      })
+    )
+
+    it.effect("what another tool is writing at the moment is not found or searched", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* folder({ a: "needle\n" })
+        let seen: ReadonlyArray<string> = []
+        yield* Effect.gen(function* () {
+          const services = yield* Effect.context<Effect.Services<ReturnType<typeof find>>>()
+          const rename: typeof fs.rename = (from, to) =>
+            Effect.gen(function* () {
+              expect(yield* fs.exists(from)).toBe(true)
+              const found = yield* find({ pattern: "*" })
+              const searched = yield* execute(Grep.tool, { pattern: "needle" })
+              seen = [textOf(found), textOf(searched)]
+            }).pipe(Effect.orDie, Effect.provideContext(services), Effect.andThen(fs.rename(from, to)))
+          const writing = execute(Write.tool, { path: "a", content: "needle and more\n" })
+          yield* Effect.provideService(writing, FileSystem.FileSystem, { ...fs, rename })
+        }).pipe(within(path))
+        expect(seen).toEqual(["a", "a:1:needle"])
       })
     )
 

@@ -8,6 +8,8 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { spawnSync } from "node:child_process"
 import type * as Tool from "../../src/Tool.ts"
+import * as Bash from "../../src/tools/Bash.ts"
+import * as Find from "../../src/tools/Find.ts"
 import * as Grep from "../../src/tools/Grep.ts"
 import { execute, failureOf, folder, services, textOf, within } from "./support.ts"
 
@@ -52,6 +54,21 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
       ])
       expect(linesOf(yield* within(path)(grep({ pattern: "two", path: "./a" })))).toEqual(["a/c.txt:1:two"])
       expect(linesOf(yield* grep({ pattern: "two", path: `${path}/a` }))).toEqual([`${path}/a/c.txt:1:two`])
+    })
+  )
+
+  it.effect("the CR before an LF is not of its line, unless a pattern names it", () =>
+    Effect.gen(function* () {
+      const path = yield* folder({ a: "one\r\n\r\ntwo;\r\nthree", b: "one\n\ntwo;\nthree" })
+      const found = (params: Params) => Effect.map(within(path)(grep(params)), linesOf)
+      expect(yield* found({ pattern: "^one$" })).toEqual(["a:1:one", "b:1:one"])
+      expect(yield* found({ pattern: "^$" })).toEqual(["a:2:", "b:2:"])
+      expect(yield* found({ pattern: ";$", context: 1 })).toEqual(
+        ["a", "b"].flatMap((name) => [`${name}-2-`, `${name}:3:two;`, `${name}-4-three`])
+      )
+      expect(yield* found({ pattern: "e[^x]" })).toEqual(["a:4:three", "b:4:three"])
+      for (const pattern of ["one\\r$", "one\\x0D", "one\r"]) expect(yield* found({ pattern })).toEqual(["a:1:one"])
+      expect(yield* found({ pattern: "one\r", literal: true })).toEqual(["a:1:one"])
     })
   )
 
@@ -266,6 +283,9 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
         expect(textOf(result)).toBe('a.txt:1:needle\n"new\\nline":1:needle\n\n[Some files could not be read.]')
         expect(result.details).toEqual({ matches: 2, files: 2, truncated: false, hasErrors: true })
 
+        const denied = yield* Effect.flip(search({ pattern: "needle", path: "denied" }))
+        expect(denied.message).toBe("Cannot search denied: it could not be read.")
+
         yield* fs.writeFileString(`${path}/.gitignore`, "[\n")
         const none = yield* search({ pattern: "no such text" })
         expect(textOf(none)).toBe("(no matches)\n\n[Some files could not be read.]")
@@ -348,6 +368,28 @@ layer(services, { excludeTestServices: true })("grep", (it) => {
       const search = within(".")(failureOf(Grep.tool, { pattern: "x" }))
       const message = yield* Effect.provideService(search, FileSystem.FileSystem, { ...fs, lstat, stat: lstat })
       expect(message).toBe("Cannot look at .: permission denied.")
+    })
+  )
+
+  it.effect("a folder that no process may be started in is told as such, and not as a fault of the program", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* folder({ "locked/a": "" })
+      // What the system says where a folder may be seen but not entered. Root may enter all.
+      const access: typeof fs.access = (name, options) =>
+        name === `${path}/locked/.`
+          ? Effect.fail(PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "access" }))
+          : fs.access(name, options)
+      const messages = yield* Effect.all([
+        within(path)(failureOf(Grep.tool, { pattern: "x", path: "locked" })),
+        within(path)(failureOf(Find.tool, { pattern: "*", path: "locked" })),
+        within(`${path}/locked`)(failureOf(Bash.tool, { command: "true" }))
+      ]).pipe(Effect.provideService(FileSystem.FileSystem, { ...fs, access }))
+      expect(messages).toEqual([
+        "Cannot search locked: permission denied.",
+        "Cannot search locked: permission denied.",
+        `Cannot run commands in ${path}/locked: permission denied.`
+      ])
     })
   )
 })

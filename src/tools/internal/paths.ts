@@ -2,8 +2,9 @@
  * Paths as a model gives them: looked up in the workspace without being opened, and named in failures as they were given.
  */
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import type * as Tool from "../../Tool.ts"
+import { cannot } from "./errors.ts"
 import { type Location, Workspace } from "../Workspace.ts"
 import { failure, showName } from "./text.ts"
 
@@ -23,5 +24,12 @@ export const find: (given: string) => Effect.Effect<Found, Tool.ToolFailure, Wor
     return yield* failure(`Cannot look at ${showName(given)}: there is no such file or folder.`)
   }
 )
+
+/** Fails where no process could be started in a folder: the system would say that of the program. */
+export const enter = (
+  { given, path }: Found,
+  action: string
+): Effect.Effect<void, Tool.ToolFailure, FileSystem.FileSystem> =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => Effect.mapError(fs.access(`${path}/.`), cannot(action, given)))
 
 export const isThere = (location: Location): location is Found => location.info !== undefined

@@ -25,7 +25,9 @@ const COMMON = [
   "--hidden",
   "--color=never",
   "--null",
-  "--glob=!.git"
+  "--glob=!.git",
+  // What `replace.ts` is writing at the moment.
+  "--glob=!.effect-agent-*.tmp"
 ]
 
 // ---------------------------------------------------------------------------------------------------------------------
