@@ -23,13 +23,16 @@ export class Reports<A> {
     return this.pending.length
   }
 
-  add(report: A): void {
-    this.push(report)
+  add(report: A | Barrier): void {
+    this.pending.push(report)
+    const { wake } = this
+    this.wake = undefined
+    wake?.()
   }
 
   /** Waits until all reports so far have been delivered. */
   readonly delivered: Effect.Effect<void> = Effect.callback((resume) =>
-    this.push(new Barrier(() => resume(Effect.void)))
+    this.add(new Barrier(() => resume(Effect.void)))
   )
 
   /** Waits until there are reports. For the program: who waits here has delivered all that it took before. */
@@ -45,12 +48,5 @@ export class Reports<A> {
     const taken = this.pending
     this.pending = []
     return taken.filter((report): report is A => !(report instanceof Barrier && this.barriers.push(report)))
-  }
-
-  private push(report: A | Barrier): void {
-    this.pending.push(report)
-    const { wake } = this
-    this.wake = undefined
-    wake?.()
   }
 }

@@ -52,7 +52,7 @@ export const toCall = (call: ToolCall, id: string): Anthropic.ToolUseBlockParam 
   )
 })
 
-export const toName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128) || "unnamed"
+const toName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128) || "unnamed"
 
 /** A result, and the images that the API does not take in the result of an error. */
 export const toResult = (message: ToolResultMessage, id: string, readsImages: boolean) => {

@@ -19,7 +19,7 @@ export const hiding = (apiKey: Redacted.Redacted | undefined, headers: Settings[
 }
 
 /** Whether a header says who asks. */
-export const isCredential = (name: string): boolean => /^(proxy-)?authorization$|key|token|secret|cookie/.test(name)
+const isCredential = (name: string): boolean => /^(proxy-)?authorization$|key|token|secret|cookie/.test(name)
 
 const SCHEME = /^(bearer|basic)\s+/i
 

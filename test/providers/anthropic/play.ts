@@ -12,6 +12,9 @@ import {
 import * as TraceChecker from "../../../src/testing/TraceChecker.ts"
 import type * as Tool from "../../../src/Tool.ts"
 import { user } from "../../support/make.ts"
+import * as Semaphore from "effect/Semaphore"
+import { lookup } from "../../../src/providers/anthropic/models.ts"
+import { BASE_URL, type Settings } from "../../../src/providers/anthropic/settings.ts"
 
 export const model = { id: "claude-sonnet-4-6", provider: "anthropic" }
 
@@ -64,3 +67,18 @@ export const play = Effect.fnUntraced(function* (provider: Provider["Service"], 
   const results = messages.filter((message) => message.role === "toolResult")
   return { events, messages, responses, results, reason: last.type === "agent_end" ? last.reason : "" }
 })
+
+/** The settings of a provider that was given none. */
+export const settings: Settings = {
+  apiKey: undefined,
+  baseUrl: BASE_URL,
+  headers: {},
+  betas: [],
+  cache: "off",
+  maxTokens: undefined,
+  idleLimit: 0,
+  modelInfo: lookup,
+  listing: { models: undefined, turn: Semaphore.makeUnsafe(1) },
+  noticed: new Set<string>(),
+  fetch: undefined
+}

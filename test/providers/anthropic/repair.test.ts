@@ -1,15 +1,13 @@
 // Whatever was cut out of a transcript, put into it or aborted: what is sent is a valid request.
 import { describe, expect, it } from "@effect/vitest"
 import * as Result from "effect/Result"
-import * as Semaphore from "effect/Semaphore"
 import * as Schema from "effect/Schema"
 import type { LlmMessage } from "../../../src/Message.ts"
-import { lookup } from "../../../src/providers/anthropic/models.ts"
 import { toTurns } from "../../../src/providers/anthropic/repair.ts"
 import { prepare } from "../../../src/providers/anthropic/request.ts"
-import { BASE_URL, type Settings } from "../../../src/providers/anthropic/settings.ts"
+import type { Settings } from "../../../src/providers/anthropic/settings.ts"
 import { assistant, user } from "../../support/make.ts"
-import { model, requestOf } from "./play.ts"
+import { model, requestOf, settings as defaults } from "./play.ts"
 import { violationsOf } from "./rules.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -105,19 +103,7 @@ const Settled = Schema.Struct({
   hasTools: Schema.Boolean
 })
 
-const settings: Settings = {
-  apiKey: undefined,
-  baseUrl: BASE_URL,
-  headers: {},
-  betas: [],
-  cache: "5m",
-  maxTokens: undefined,
-  idleLimit: 0,
-  modelInfo: lookup,
-  listing: { models: undefined, turn: Semaphore.makeUnsafe(1) },
-  noticed: new Set<string>(),
-  fetch: undefined
-}
+const settings: Settings = { ...defaults, cache: "5m" }
 
 const tools = [{ name: "read", description: "Reads.", parameters: { type: "object" } }]
 

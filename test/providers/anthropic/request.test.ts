@@ -2,29 +2,14 @@
 import type { Anthropic } from "@anthropic-ai/sdk"
 import { describe, expect, it } from "@effect/vitest"
 import * as Result from "effect/Result"
-import * as Semaphore from "effect/Semaphore"
 import type { AssistantMessage, LlmMessage, ToolResultMessage } from "../../../src/Message.ts"
 import { lookup } from "../../../src/providers/anthropic/models.ts"
 import type { Params } from "../../../src/providers/anthropic/params.ts"
 import { prepare } from "../../../src/providers/anthropic/request.ts"
-import { BASE_URL, type Settings } from "../../../src/providers/anthropic/settings.ts"
+import type { Settings } from "../../../src/providers/anthropic/settings.ts"
 import type { ProviderRequest } from "../../../src/services/Provider.ts"
 import { assistant, user } from "../../support/make.ts"
-import { model, requestOf } from "./play.ts"
-
-const settings: Settings = {
-  apiKey: undefined,
-  baseUrl: BASE_URL,
-  headers: {},
-  betas: [],
-  cache: "off",
-  maxTokens: undefined,
-  idleLimit: 0,
-  modelInfo: lookup,
-  listing: { models: undefined, turn: Semaphore.makeUnsafe(1) },
-  noticed: new Set<string>(),
-  fetch: undefined
-}
+import { model, requestOf, settings } from "./play.ts"
 
 const prepared = (request: Partial<ProviderRequest>, over: Partial<Settings> = {}) =>
   Result.getOrThrow(prepare(requestOf(request), { ...settings, ...over }))
