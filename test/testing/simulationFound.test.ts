@@ -57,6 +57,33 @@ const falseAlarms: Record<string, World> = {
     seed: 691204,
     queues: { followUp: [{ at: 0, text: "" }] },
     agent: { commands: [{ when: { event: 12 }, does: "close" }] }
+  },
+  "an abort that met a reader made to wait, which then had to wait again": {
+    turns: [
+      [call("b", {}, ""), { type: "toolCall", id: "", name: "c", arguments: { n: "3" }, chunk: 2 }, call("b", {}, "")]
+    ],
+    tools: [
+      {
+        name: "b",
+        calls: [
+          [
+            { type: "update", text: "" },
+            { type: "late", ms: 0, text: "" },
+            { type: "update", text: "" }
+          ]
+        ]
+      },
+      { name: "c", calls: [[{ type: "late", ms: 1, text: "" }]] }
+    ],
+    hooks: { beforeToolCall: [], resolveApiKey: [[{ type: "wait", ms: 0 }]], steering: [] },
+    seed: 7,
+    consumer: { acts: [{ type: "abort", when: { entry: 52 } }] }
+  },
+  "a grace period that began before the first event of a prompt that was left": {
+    turns: [],
+    seed: 999983,
+    consumer: { acts: [{ type: "leave", when: { entry: 0 } }] },
+    agent: { commands: [{ when: { step: 6 }, does: "followUp" }] }
   }
 }
 

@@ -36,8 +36,8 @@ export class Hearing {
     return waiting.has(id) || (this.isReading && (this.lastRan === turn || resumed.get(id) === turn))
   }
 
-  begin(how: Stop["how"], isRescue: boolean): void {
-    this.stopping = { how, isRescue, asked: this.stage.journal.moment }
+  begin(how: Stop["how"], isRescue: boolean, asked: Moment = this.stage.journal.moment): void {
+    this.stopping = { how, isRescue, asked }
     this.stage.journal.write({ type: "stop", how })
   }
 

@@ -138,17 +138,7 @@ export class Machine implements Scheduler.Scheduler {
       scheduleTask: (run, priority) => {
         const fiber = this.preempted
         this.preempted = undefined
-        if (fiber === undefined) this.tasks.push({ run, priority })
-        else {
-          this.tasks.push({
-            priority,
-            run: () => {
-              this.waiting.delete(fiber)
-              this.resumed.set(fiber, this.turn)
-              run()
-            }
-          })
-        }
+        this.tasks.push({ run: fiber === undefined ? run : this.resuming(fiber, run), priority })
       },
       flush: () => {}
     }
@@ -161,6 +151,18 @@ export class Machine implements Scheduler.Scheduler {
     this.preempted = fiber.id
     this.waiting.add(fiber.id)
     return true
+  }
+
+  /** Goes on with a fiber that was made to wait. An interrupt may have done so before, and it may wait again since. */
+  private resuming(fiber: number, run: () => void): () => void {
+    const preemptions = this.preemptions.get(fiber)
+    return () => {
+      if (this.preemptions.get(fiber) === preemptions) {
+        this.waiting.delete(fiber)
+        this.resumed.set(fiber, this.turn)
+      }
+      run()
+    }
   }
 
   private take(f: () => void): void {

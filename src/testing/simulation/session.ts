@@ -63,7 +63,7 @@ export class Session {
   private driver: Fiber.Fiber<unknown, unknown> | undefined
   private drives = 0
   /** How the prompt was left before its run had begun: it may begin all the same, and is aborted. */
-  private leftEarly: Exclude<Recording.Stop["how"], "close" | "abort"> | undefined
+  private leftEarly: Pick<Recording.Stop, "how" | "asked"> | undefined
   private closer: Fiber.Fiber<unknown, unknown> | undefined
   /** Where in the log something was last begun that may begin a run. */
   private driven = 0
@@ -277,9 +277,10 @@ export class Session {
     const how = driver === undefined || driver.pollUnsafe() !== undefined ? "abort" : asked
     const isReached = how === "abort" || this.runs.length <= this.drives + 1
     const { isBusy } = hearing
+    const { moment } = this.stage.journal
     const isFirst = this.isRunning && isReached && this.mark(how, isRescue)
     if (!isFirst) this.stage.journal.write({ type: "command", does: how })
-    if (how !== "abort" && this.runs.length === this.drives) this.leftEarly ??= how
+    if (how !== "abort" && this.runs.length === this.drives) this.leftEarly ??= { how, asked: moment }
     if (how === "abort") {
       if (isFirst && !isBusy && hearing.isReading) hearing.propose(hearing.stopping!.asked)
       return Effect.runSync(agent.abort)
@@ -320,11 +321,11 @@ export class Session {
     next.fiber = fiber
     // Who closes the agent was made to wait, and stops this run instead of the last.
     if (this.closing?.ended === undefined && this.closer !== undefined && next.stopping === undefined) {
-      next.begin("close", false)
+      next.begin("close", false, this.closing?.asked)
       next.tellThrough(this.closer)
     }
     if (this.leftEarly !== undefined && this.runs.length === this.drives && next.stopping === undefined) {
-      next.begin(this.leftEarly, false)
+      next.begin(this.leftEarly.how, false, this.leftEarly.asked)
       next.tellThrough(this.driver!)
     }
     const start = stage.journal.moment
