@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process"
 import { globSync } from "node:fs"
 
 const isClosed = (module: string) =>
-  /^(cli|agent|providers\/(anthropic|offline)|testing\/(invariants|simulation))\/|(^|\/)internal\/|(^|\/)index$/.test(
+  /^(cli|agent|providers\/(anthropic|offline|scripted)|testing\/(invariants|simulation))\/|(^|\/)internal\/|(^|\/)index$/.test(
     module
   )
 const modules = globSync("dist/**/*.js").map((file) => file.slice("dist/".length, -".js".length))
