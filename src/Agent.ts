@@ -11,23 +11,20 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { Core, type Running, type Settings, type StartOptions } from "./agent/core.ts"
+import type { QueueMode, Receipt } from "./agent/messageQueue.ts"
 import {
   type AgentBusy,
   type CannotContinue,
-  Core,
   type Input,
   messagesOf,
   type Options,
   type PromptOptions,
-  type Running,
-  type RunResult,
-  type Settings,
-  type StartOptions
-} from "./agent/core.ts"
-import type { QueueMode, Receipt } from "./agent/messageQueue.ts"
+  type RunResult
+} from "./agent/models.ts"
 import type { EventsSkipped } from "./agent/watchers.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
-import type * as AgentState from "./AgentState.ts"
+import * as AgentState from "./AgentState.ts"
 import { Rendezvous } from "./internal/rendezvous.ts"
 import type { Message } from "./Message.ts"
 import * as Hooks from "./services/Hooks.ts"
@@ -35,6 +32,7 @@ import type { Model, Provider, ThinkingLevel } from "./services/Provider.ts"
 import { Toolset } from "./services/Toolset.ts"
 import type * as Tool from "./Tool.ts"
 
+export { type Delivery, NotDelivered, type QueueMode, type Receipt } from "./agent/messageQueue.ts"
 export {
   AgentBusy,
   CannotContinue,
@@ -43,8 +41,7 @@ export {
   type PromptOptions,
   type RunResult,
   type TextWithImages
-} from "./agent/core.ts"
-export { type Delivery, NotDelivered, type QueueMode, type Receipt } from "./agent/messageQueue.ts"
+} from "./agent/models.ts"
 export { type EventsSkipped, WATCH_BUFFER } from "./agent/watchers.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -208,13 +205,14 @@ const observation = <R>(core: Core<R>) => ({
       )
     ),
   watch: Effect.acquireRelease(
-    Effect.sync(() => ({ state: snapshotOf(core), watcher: core.watch() })),
-    ({ watcher }) => Effect.sync(() => core.unwatch(watcher))
+    Effect.sync(() => ({ state: snapshotOf(core), watcher: core.watched.watch() })),
+    ({ watcher }) => Effect.sync(() => core.watched.unwatch(watcher))
   ).pipe(Effect.map(({ state, watcher }) => ({ state, events: watcher.stream })))
 })
 
 const snapshotOf = <R>(core: Core<R>): Snapshot => {
-  const { state, settings, steering, followUp } = core
+  const { settings, steering, followUp } = core
+  const { state } = core.watched
   return {
     get messages() {
       return state.messages
@@ -246,7 +244,8 @@ const settings = <R>(core: Core<R>) => {
     setToolExecution: set("toolExecution"),
     setMessages: (messages: ReadonlyArray<Message>) =>
       Effect.sync(() => {
-        core.setMessages(messages)
+        const { watched } = core
+        watched.replace(AgentState.withMessages(watched.state, messages))
       })
   }
 }

@@ -9,83 +9,20 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, EndReason } from "../AgentEvent.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
 import * as AgentState from "../AgentState.ts"
 import type { Rendezvous } from "../internal/rendezvous.ts"
 import * as Loop from "../Loop.ts"
-import { emptyUsage, type Image, type Message, type ResponseError, type Usage } from "../Message.ts"
+import { emptyUsage, type Message } from "../Message.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Hooks from "../services/Hooks.ts"
 import type { Model, Provider, ThinkingLevel } from "../services/Provider.ts"
 import type * as Tool from "../Tool.ts"
 import { Listeners } from "./listeners.ts"
-import { MessageQueue, type QueueMode } from "./messageQueue.ts"
-import { type Before, stateOf, Watcher } from "./watchers.ts"
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Models
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** What an agent starts from. Limits and hooks are those of `Loop`; queue modes are `one-at-a-time` unless given. */
-export interface Options<R = never> extends Omit<
-  Loop.ResumeOptions<ReadonlyArray<Tool.Any<never>>, R>,
-  "tools" | "steering" | "followUp" | "retry"
-> {
-  /** When a response that failed is asked for again: by `RetryPolicy.standard` unless given, never if false. */
-  readonly retry?: RetryPolicy.RetryPolicy<R> | false | undefined
-  readonly steeringMode?: QueueMode | undefined
-  readonly followUpMode?: QueueMode | undefined
-  /** Starts another run by itself when messages are queued after one that was not aborted and did not fail. */
-  readonly continueWhenQueued?: boolean | undefined
-}
-
-/** A prompt: a text, with images or without, or messages. A text becomes a user message with one text block. */
-export type Input = string | TextWithImages | Message | ReadonlyArray<Message>
-
-export interface TextWithImages {
-  readonly text: string
-  readonly images: ReadonlyArray<Image>
-}
-
-/** What one prompt may set for its run: hooks, asked after those of the agent, and a limit. */
-export interface PromptOptions<R = never> {
-  readonly hooks?: Hooks.Hooks<R> | undefined
-  readonly maxTurns?: number | undefined
-}
-
-/** What came of a run. `text` is that of its last response; `error` and `errorMessage` are there if that one failed. */
-export interface RunResult {
-  readonly messages: ReadonlyArray<Message>
-  readonly reason: EndReason
-  readonly text: string
-  readonly usage: Usage
-  readonly error?: ResponseError | undefined
-  readonly errorMessage?: string | undefined
-}
-
-/** The agent is in a run. Wait for its end (`waitForIdle`), or queue the message (`steer`, `followUp`). */
-export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
-  override get message() {
-    return "The agent is running. Wait until it is idle, or queue the message with steer or followUp."
-  }
-}
-
-/** There is nothing that `continue` could answer. */
-export class CannotContinue extends Schema.TaggedError<CannotContinue>()("CannotContinue", {
-  reason: Schema.Literals(["empty", "endsWithAssistant"])
-}) {
-  override get message() {
-    return this.reason === "empty"
-      ? "There is nothing to continue: the transcript is empty. Prompt the agent instead."
-      : "The transcript ends with an assistant message and nothing is queued. Prompt the agent, or queue a message first."
-  }
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Runs
-// ---------------------------------------------------------------------------------------------------------------------
+import { MessageQueue } from "./messageQueue.ts"
+import { AgentBusy, CannotContinue, type Options, type PromptOptions, resultOf, type RunResult } from "./models.ts"
+import { WatchedState } from "./watchedState.ts"
 
 /** A run of the agent, from its start until the listeners of its end are done. */
 export interface Running {
@@ -122,12 +59,9 @@ export class Core<R> {
   readonly steering: MessageQueue
   readonly followUp: MessageQueue
   readonly listeners = new Listeners<AgentEvent>()
-  private watchers: ReadonlyArray<Watcher> = []
   readonly clock: Clock.Clock
+  readonly watched: WatchedState
 
-  private folded: AgentState.AgentState
-  /** The last `message_update`. The next event makes it pointless to fold it in, so that is done when somebody looks. */
-  private update: AgentEvent | undefined
   private readonly options: Options<R>
   private readonly context: Context.Context<Provider | R>
   private isClosed = false
@@ -140,35 +74,12 @@ export class Core<R> {
       tools,
       toolExecution: options.toolExecution ?? "parallel"
     }
-    this.folded = AgentState.make(options.messages)
+    this.watched = new WatchedState(options.messages)
     this.steering = new MessageQueue(options.steeringMode ?? "one-at-a-time")
     this.followUp = new MessageQueue(options.followUpMode ?? "one-at-a-time")
     this.clock = Context.get(context, Clock.Clock)
     this.options = options
     this.context = context
-  }
-
-  get state(): AgentState.AgentState {
-    this.fold(stateOf(this.unfolded))
-    return this.folded
-  }
-
-  private get unfolded(): Before {
-    return { folded: this.folded, update: this.update }
-  }
-
-  private fold(state: AgentState.AgentState): void {
-    this.folded = state
-    this.update = undefined
-  }
-
-  setMessages(messages: ReadonlyArray<Message>): void {
-    this.replaceState(AgentState.withMessages(this.state, messages))
-  }
-
-  private replaceState(state: AgentState.AgentState): void {
-    this.fold(state)
-    for (const watcher of this.watchers) watcher.replace(state)
   }
 
   get isQueued(): boolean {
@@ -200,7 +111,7 @@ export class Core<R> {
       const run = Loop.run({
         ...this.options,
         ...this.settings,
-        messages: this.state.messages,
+        messages: this.watched.state.messages,
         prompts,
         hooks: Hooks.combine(this.options.hooks ?? {}, hooks),
         maxTurns,
@@ -240,14 +151,9 @@ export class Core<R> {
 
   /** Takes an event in, before the listeners are told of it. */
   private take(running: Running, event: AgentEvent): void {
-    const before = this.watchers.length === 0 ? undefined : this.unfolded
-    if (event.type === "message_update") {
-      this.update = event
-      if (before === undefined) return
-    } else this.fold(AgentState.reduce(this.folded, event))
     if (event.type === "turn_start") running.turn++
     else if (event.type === "agent_end") running.result = resultOf(event)
-    if (before !== undefined) for (const watcher of this.watchers) watcher.offer(event, before)
+    this.watched.take(event)
     if (event.type === "message_end") this.settle(event.message, running.turn)
   }
 
@@ -286,7 +192,7 @@ export class Core<R> {
   continue(): Effect.Effect<Running, AgentBusy | CannotContinue> {
     return Effect.suspend((): Effect.Effect<Running, AgentBusy | CannotContinue> => {
       if (this.running !== undefined) return Effect.fail(new AgentBusy())
-      const last = this.state.messages.at(-1)
+      const last = this.watched.state.messages.at(-1)
       if (last === undefined) return Effect.fail(new CannotContinue({ reason: "empty" }))
       return last.role === "assistant" ? this.startQueued() : this.start([])
     })
@@ -306,7 +212,7 @@ export class Core<R> {
   reset(): Effect.Effect<void, AgentBusy> {
     return Effect.suspend(() => {
       if (this.running !== undefined) return Effect.fail(new AgentBusy())
-      this.replaceState(AgentState.make())
+      this.watched.replace(AgentState.make())
       this.clearQueues()
       return Effect.void
     })
@@ -315,18 +221,6 @@ export class Core<R> {
   clearQueues(): void {
     const tellAll = [this.steering.clear(), this.followUp.clear()]
     for (const tell of tellAll) tell()
-  }
-
-  watch(): Watcher {
-    const watcher = new Watcher()
-    if (this.isClosed) watcher.close()
-    else this.watchers = [...this.watchers, watcher]
-    return watcher
-  }
-
-  unwatch(watcher: Watcher): void {
-    this.watchers = this.watchers.filter((other) => other !== watcher)
-    watcher.close()
   }
 
   /**
@@ -348,8 +242,7 @@ export class Core<R> {
   private settleRest(): void {
     this.steering.close()
     this.followUp.close()
-    for (const watcher of this.watchers) watcher.close()
-    this.watchers = []
+    this.watched.close()
   }
 }
 
@@ -358,25 +251,4 @@ const tellReader = ({ reader, isAborted }: Running, events: ReadonlyArray<AgentE
   if (reader === undefined) return Effect.void
   const isHeld = !isAborted && events.at(-1)?.type !== "agent_end"
   return isHeld ? reader.deliver(events) : Effect.sync(() => reader.append(events))
-}
-
-const resultOf = ({ messages, reason, usage }: Extract<AgentEvent, { type: "agent_end" }>): RunResult => {
-  const last = messages.findLast((message) => message.role === "assistant")
-  return {
-    messages,
-    reason,
-    usage,
-    text: last?.content.map((block) => (block.type === "text" ? block.text : "")).join("") ?? "",
-    ...(last?.error && { error: last.error }),
-    ...(last?.errorMessage !== undefined && { errorMessage: last.errorMessage })
-  }
-}
-
-export const messagesOf = (input: Input): Effect.Effect<ReadonlyArray<Message>> => {
-  if (Array.isArray(input)) return Effect.succeed(input)
-  if (typeof input === "object" && "role" in input) return Effect.succeed([input])
-  const { text, images } = typeof input === "string" ? { text: input, images: [] } : (input as TextWithImages)
-  return Effect.map(Clock.currentTimeMillis, (timestamp) => [
-    { role: "user", content: [{ type: "text", text }, ...images], timestamp }
-  ])
 }

@@ -7,7 +7,7 @@ import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentBusy } from "../../src/Agent.ts"
-import { Core } from "../../src/agent/core.ts"
+import { WatchedState } from "../../src/agent/watchedState.ts"
 import { Listeners } from "../../src/agent/listeners.ts"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import type * as Scripted from "../../src/providers/Scripted.ts"
@@ -83,12 +83,12 @@ const countObservers = () => {
       remove()
     }
   })
-  const { watch, unwatch } = Core.prototype
-  vi.spyOn(Core.prototype, "watch").mockImplementation(function (this: Core<never>) {
+  const { watch, unwatch } = WatchedState.prototype
+  vi.spyOn(WatchedState.prototype, "watch").mockImplementation(function (this: WatchedState) {
     observers.watchers++
     return watch.call(this)
   })
-  vi.spyOn(Core.prototype, "unwatch").mockImplementation(function (this: Core<never>, watcher) {
+  vi.spyOn(WatchedState.prototype, "unwatch").mockImplementation(function (this: WatchedState, watcher) {
     observers.watchers--
     unwatch.call(this, watcher)
   })

@@ -110,7 +110,7 @@ const ofAgents: ReadonlyArray<Fault> = [
   },
   {
     name: "a state that is not the fold",
-    file: core,
+    file: "src/agent/watchedState.ts",
     text: "else this.fold(AgentState.reduce(this.folded, event))",
     replacement: `else if (event.type !== "retry") this.fold(AgentState.reduce(this.folded, event))`
   }
