@@ -16,6 +16,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import type { Message } from "../Message.ts"
 import { type Broken, type Rule, rules } from "./internal/rules.ts"
 import * as Run from "./internal/run.ts"
+import * as RunState from "./internal/state.ts"
 
 export { type Rule, rules } from "./internal/rules.ts"
 
@@ -37,10 +38,10 @@ const violationAt = (index: number, { rule, what }: Broken) => new Violation({ r
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** What is known of a run after some of its events. A value: steps from it can be taken more than once. */
-export interface State extends Run.State {}
+export interface State extends RunState.State {}
 
 /** Before the first event. `history` is the transcript before the run: ids of its tool calls must not come again. */
-export const initial = (history: ReadonlyArray<Message> = []): State => Run.initial(history)
+export const initial = (history: ReadonlyArray<Message> = []): State => RunState.initial(history)
 
 export const step = (state: State, event: AgentEvent): Result.Result<State, Violation> =>
   Result.mapError(Run.step(state, event), (broken) => violationAt(state.index, broken))
