@@ -79,6 +79,13 @@ const falseAlarms: Record<string, World> = {
     seed: 7,
     consumer: { acts: [{ type: "abort", when: { entry: 52 } }] }
   },
+  "a hook before a request of which a fiber that was left behind came loose, when the run was over": {
+    turns: [],
+    hooks: { steering: [], convertToLlm: [] },
+    limits: { gracePeriodMs: 0 },
+    seed: 135023,
+    consumer: { acts: [{ type: "abort", when: { entry: 6 } }] }
+  },
   "a grace period that began before the first event of a prompt that was left": {
     turns: [],
     seed: 999983,
