@@ -255,8 +255,9 @@ class LoopRun<R> {
   private *execute(message: AssistantMessage, calls: ReadonlyArray<ToolCall>) {
     const { context } = this.state
     const { toolExecution, concurrency } = this.options
-    const options = { message, context, calls, hooks: this.hooks, toolExecution, concurrency, now: this.now }
-    const batch = yield* executeBatch(this.run, options)
+    const { run, hooks, now } = this
+    const shown = undefined
+    const batch = yield* executeBatch(run, { message, shown, context, calls, hooks, toolExecution, concurrency, now })
     for (const result of batch.results) this.state.add(result)
     return batch
   }

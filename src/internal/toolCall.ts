@@ -22,6 +22,8 @@ export interface BatchContext<R> {
   /** Ends with `message`. */
   readonly context: Hooks.RunContext
   readonly hooks: Hooks.Hooks<R>
+  /** What hooks are shown of `message`: a copy, made when the first of them is asked. */
+  shown: AssistantMessage | undefined
 }
 
 export interface Outcome {
@@ -141,10 +143,11 @@ export const askAfter = <R>(
 }
 
 /** What a tool hook is shown: copies, so that it can change nothing in the run. */
-const seenBy = <R>({ message, context }: BatchContext<R>, toolCall: ToolCall) => {
+const seenBy = <R>(batch: BatchContext<R>, toolCall: ToolCall) => {
+  const { context } = batch
   let messages: RunMessages | undefined
   return {
-    message: copyPlain(message),
+    message: (batch.shown ??= copyPlain(batch.message)),
     toolCall: copyPlain(toolCall),
     context: {
       systemPrompt: context.systemPrompt,
