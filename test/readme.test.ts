@@ -5,7 +5,8 @@ import * as FileSystem from "effect/FileSystem"
 
 const pages = [
   { page: "README.md", programs: 6, sketches: 1 },
-  { page: "docs/testing.md", programs: 12, sketches: 0 }
+  { page: "docs/testing.md", programs: 8, sketches: 0 },
+  { page: "docs/simulation.md", programs: 4, sketches: 0 }
 ]
 
 for (const { page, programs, sketches } of pages) {
