@@ -29,18 +29,29 @@ export interface Options {
   /** Awaited before each array. */
   readonly before?: (() => Promise<unknown>) | undefined
   readonly messages?: ReadonlyArray<Message> | undefined
+  readonly hooks?: typeof allHooks | undefined
+}
+
+/** The same as `allHooks` of support.ts: every hook, each doing the least. */
+export const allHooks = {
+  transformContext: async (messages: ReadonlyArray<unknown>) => messages,
+  convertToLlm: (messages: ReadonlyArray<Message>) => messages.filter((message) => message.role !== undefined),
+  beforeToolCall: async () => undefined,
+  afterToolCall: async () => undefined,
+  prepareNextTurn: async () => undefined,
+  shouldStopAfterTurn: async () => false
 }
 
 /** Reads a run to its end, and gives how many events of a type there were. */
 export const countEvents = async (
   agentLoop: AgentLoop,
-  { responses, before, messages = [] }: Options,
+  { responses, before, messages = [], hooks }: Options,
   type: AgentEvent["type"]
 ): Promise<number> => {
   let count = 0
   let n = 0
   const context = { systemPrompt: "", messages, tools: [echo] }
-  const config = { model: { ...model, api: "script" }, convertToLlm: (all: unknown) => all }
+  const config = { model: { ...model, api: "script" }, convertToLlm: (all: unknown) => all, ...hooks }
   const run = agentLoop([prompt], context, config, undefined, () => new ResponseStream(responses[n++]!, before))
   for await (const event of run) if (event.type === type) count++
   return count

@@ -20,14 +20,16 @@ for (const { turns, calls } of [
       ),
     count
   })
-  const [pi80, pi16] = pi.versions.map(({ name, agentLoop }) => ({
-    name,
-    run: () => pi.countEvents(agentLoop, { responses }, "tool_execution_end"),
-    count
-  }))
+  const piVariants = pi.versions.flatMap(({ name, agentLoop }) => [
+    { name, run: () => pi.countEvents(agentLoop, { responses }, "tool_execution_end"), count },
+    {
+      name: `${name}, all hooks`,
+      run: () => pi.countEvents(agentLoop, { responses, hooks: pi.allHooks }, "tool_execution_end"),
+      count
+    }
+  ])
   await compareApart(`${turns} turns, calls in each: ${calls}`, [
-    pi80!,
-    pi16!,
+    ...piVariants,
     variantOf("Loop.run", undefined),
     variantOf("Loop.run, all hooks", allHooks)
   ])
