@@ -4,7 +4,8 @@
  */
 import type { Activity, Entry, Moment, Recording } from "../Recording.ts"
 import type { Journal } from "./journal.ts"
-import type { RunOfAgent, Session } from "./session.ts"
+import type { RunOfAgent } from "./listener.ts"
+import type { Session } from "./session.ts"
 
 /** What all runs have in common. */
 type Common = Pick<Recording, "world" | "tools" | "changes">
@@ -13,7 +14,8 @@ const START: Moment = { at: 0, position: 0 }
 const NOTHING = { fibers: 0, timers: 0, activities: [] }
 
 export const recordingOf = (common: Common, journal: Journal, session: Session): Recording => {
-  const { runs, queued, states, idles, results, closing } = session
+  const { listener, queued, results, closing } = session
+  const { runs, states, idles } = listener
   const [first, ...later] = runs.map((run, index) => sliceOf(common, journal, run, runs[index + 1]))
   return {
     ...(first ?? withoutRun(common, journal, session)),
@@ -57,14 +59,14 @@ const rootOf = ({ activities }: Journal, activity: Activity): Activity => {
 }
 
 /** The agent was aborted or closed before its run told anything. */
-const withoutRun = (common: Common, journal: Journal, { next, settled }: Session): Recording => ({
+const withoutRun = (common: Common, journal: Journal, { listener, settled }: Session): Recording => ({
   ...common,
   start: START,
   log: journal.log,
   events: [],
   requests: journal.requests,
   activities: journal.activities,
-  stop: next.stopping,
+  stop: listener.next.stopping,
   end: settled,
   isWhole: false,
   aliveAtEnd: NOTHING,

@@ -2,7 +2,6 @@
  * An agent in a world, and the application that holds it: it prompts, queues, withdraws, aborts and closes as the world
  * says. When nothing happens any more, further runs deliver what is still queued; then the agent is closed.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -11,12 +10,12 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../../Agent.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
-import type { AgentState } from "../../AgentState.ts"
 import type { Message } from "../../Message.ts"
 import type * as Recording from "../Recording.ts"
 import type * as World from "../World.ts"
-import { Hearing } from "./hearing.ts"
+import type { Hearing } from "./hearing.ts"
 import { messageOf, userMessage } from "./hooks.ts"
+import { type Application, Listener } from "./listener.ts"
 import type { Stage } from "./steps.ts"
 
 type Service = Agent.Agent["Service"]
@@ -25,36 +24,17 @@ type Does = World.Command["does"]
 /** Runs an effect in the machine. */
 export type Fork = (effect: Effect.Effect<unknown>) => Fiber.Fiber<unknown, unknown>
 
-/** A run of the agent, from its first event on. */
-export interface RunOfAgent {
-  /** The entry of the log from which on it may have begun. */
-  readonly from: number
-  readonly start: Recording.Moment
-  readonly hearing: Hearing
-  readonly firstEvent: number
-  readonly history: ReadonlyArray<Message>
-  /** When its last listener was through with its last event. */
-  told: Recording.Moment | undefined
-  end: Recording.Moment | undefined
-  aliveAtEnd: Recording.Alive | undefined
-  aliveLater: Recording.Alive | undefined
-}
-
 interface Queued extends Recording.Queued {
   readonly receipt: Agent.Receipt
   readonly receipts: Array<Recording.Queued["receipts"][number]>
   readonly withdrawals: Array<Recording.Queued["withdrawals"][number]>
 }
 
-export class Session {
-  readonly runs: Array<RunOfAgent> = []
-  /** Knows of stops of a run that has not told anything yet. */
-  next: Hearing
+export class Session implements Application {
+  readonly listener: Listener
   /** When the last prompt or continuation was over. */
   settled: Recording.Moment | undefined
   readonly queued: Array<Queued> = []
-  readonly states: Array<AgentState> = []
-  readonly idles: Array<Recording.Idle> = []
   readonly results: Array<Recording.Session["results"][number]> = []
   closing: { readonly asked: Recording.Moment; ended?: Recording.Moment | undefined } | undefined
 
@@ -65,28 +45,24 @@ export class Session {
   /** How the prompt was left before its run had begun: it may begin all the same, and is aborted. */
   private leftEarly: Pick<Recording.Stop, "how" | "asked"> | undefined
   private closer: Fiber.Fiber<unknown, unknown> | undefined
-  /** Where in the log something was last begun that may begin a run. */
-  private driven = 0
-  private isWatched = false
+  driven = 0
   private continuations = 0
   private fork: Fork = Effect.runFork
   private readonly scope = Scope.makeUnsafe()
   private readonly observation = Scope.makeUnsafe()
   private readonly stage: Stage
-  private readonly consumer: World.Consumer
   private readonly acts: ReadonlyArray<World.Act>
   private readonly commands: ReadonlyArray<World.Command>
 
   constructor(stage: Stage, world: World.World) {
     this.stage = stage
-    this.consumer = world.consumer ?? {}
-    this.acts = this.consumer.acts ?? []
+    this.acts = world.consumer?.acts ?? []
     this.commands = world.agent?.commands ?? []
-    this.next = new Hearing(stage)
+    this.listener = new Listener(stage, world.consumer ?? {}, this)
     const { machine, journal } = stage
     machine.onTurn = () => {
       this.actAt((when) => "step" in when && when.step === machine.turn)
-      const hearing = this.runs.at(-1)?.hearing ?? this.next
+      const hearing = this.listener.runs.at(-1)?.hearing ?? this.listener.next
       hearing.confirm()
     }
     journal.onEntry = (position) => this.actAt((when) => "entry" in when && when.entry === position)
@@ -106,21 +82,11 @@ export class Session {
     this.fork = fork
     return Effect.gen({ self: this }, function* () {
       const agent = yield* Scope.provide(make, this.scope)
-      yield* Scope.provide(agent.subscribe(this.listen), this.observation)
+      yield* Scope.provide(this.listener.to(agent), this.observation)
       this.agent = agent
       const take = this.acts.find((act) => act.type === "take")
       this.drive(take === undefined ? agent.prompt(prompts) : this.readSome(agent.stream(prompts), take.count))
     })
-  }
-
-  private get current(): RunOfAgent | undefined {
-    const last = this.runs.at(-1)
-    return last?.end === undefined ? last : undefined
-  }
-
-  private get hearing(): Hearing {
-    const { current } = this
-    return current === undefined || current.told !== undefined ? this.next : current.hearing
   }
 
   private get isRunning(): boolean {
@@ -139,7 +105,7 @@ export class Session {
         if (result !== undefined) this.results.push(result)
       })
     this.driven = this.stage.journal.moment.position
-    this.drives = this.runs.length
+    this.drives = this.listener.runs.length
     this.leftEarly = undefined
     const driver = this.fork(
       Effect.withFiber((fiber) => {
@@ -167,15 +133,15 @@ export class Session {
    * long as something is queued, then closes. False where there is nothing more to do.
    */
   goOn(): boolean {
-    const { agent, current } = this
+    const { agent, listener } = this
     if (agent === undefined) return false
     if (this.isRunning) {
-      if (this.hearing.stopping !== undefined) return false
+      if (listener.hearing.stopping !== undefined) return false
       this.stop("abort", true)
       return true
     }
-    const last = this.runs.at(-1)
-    if (last !== undefined && current === undefined) last.aliveLater ??= this.stage.journal.alive()
+    const last = listener.runs.at(-1)
+    if (last !== undefined && listener.current === undefined) last.aliveLater ??= this.stage.journal.alive()
     if (this.closing !== undefined) return false
     if (Effect.runSync(agent.state).isQueued && this.continuations < 2 * this.queued.length + 2) {
       this.continuations += 1
@@ -187,7 +153,7 @@ export class Session {
 
   /** All is done that was due at this instant. */
   pause(): void {
-    const last = this.runs.at(-1)
+    const last = this.listener.runs.at(-1)
     if (last?.end !== undefined && !this.isRunning) last.aliveAtEnd ??= this.stage.journal.alive()
   }
 
@@ -195,7 +161,7 @@ export class Session {
   // Commands
   // -------------------------------------------------------------------------------------------------------------------
 
-  private actAt(isDue: (when: World.When) => boolean): void {
+  actAt(isDue: (when: World.When) => boolean): void {
     for (const { when, does } of this.commands) if (isDue(when)) this.perform(does)
     for (const act of this.acts) if ("when" in act && isDue(act.when)) this.stop(act.type)
   }
@@ -257,7 +223,8 @@ export class Session {
     const closing: NonNullable<Session["closing"]> = { asked: journal.moment }
     this.closing = closing
     journal.write({ type: "command", does: "close" })
-    const { hearing, isRunning } = this
+    const { isRunning } = this
+    const { hearing } = this.listener
     if (isRunning) this.mark("close", false)
     const end = Effect.sync(() => {
       closing.ended = journal.moment
@@ -271,16 +238,17 @@ export class Session {
 
   /** Stops the run in a way in which its reader does it. An agent that is in no run hears nothing of it. */
   stop(asked: Exclude<Recording.Stop["how"], "close">, isRescue = false): void {
-    const { agent, hearing, driver } = this
+    const { agent, driver } = this
+    const { hearing, runs } = this.listener
     if (agent === undefined || asked === "die") return
     // A prompt that is over cannot be left any more.
     const how = driver === undefined || driver.pollUnsafe() !== undefined ? "abort" : asked
-    const isReached = how === "abort" || this.runs.length <= this.drives + 1
+    const isReached = how === "abort" || runs.length <= this.drives + 1
     const { isBusy } = hearing
     const { moment } = this.stage.journal
     const isFirst = this.isRunning && isReached && this.mark(how, isRescue)
     if (!isFirst) this.stage.journal.write({ type: "command", does: how })
-    if (how !== "abort" && this.runs.length === this.drives) this.leftEarly ??= { how, asked: moment }
+    if (how !== "abort" && runs.length === this.drives) this.leftEarly ??= { how, asked: moment }
     if (how === "abort") {
       if (isFirst && !isBusy && hearing.isReading) hearing.propose(hearing.stopping!.asked)
       return Effect.runSync(agent.abort)
@@ -291,7 +259,7 @@ export class Session {
 
   /** Writes down that the run is stopped; false where it was before. */
   private mark(how: Recording.Stop["how"], isRescue: boolean): boolean {
-    const { hearing, current } = this
+    const { hearing, current } = this.listener
     // All is told, and still that run is stopped, or the one that follows it.
     if (current?.told !== undefined && current.hearing.stopping === undefined) current.hearing.begin(how, isRescue)
     if (hearing.stopping !== undefined || (current?.told !== undefined && how !== "abort" && how !== "close"))
@@ -300,88 +268,16 @@ export class Session {
     return true
   }
 
-  // -------------------------------------------------------------------------------------------------------------------
-  // Listening
-  // -------------------------------------------------------------------------------------------------------------------
-
-  private readonly listen = (event: AgentEvent): Effect.Effect<void> =>
-    Effect.withFiber((fiber) => {
-      if (event.type === "agent_start") this.open(fiber)
-      this.hearing.deliver()
-      const index = this.stage.journal.receive(event)
-      this.states.push(Effect.runSync(this.agent!.state))
-      this.actAt((when) => "event" in when && when.event === index)
-      return Effect.andThen(this.rest(index), this.finish(event, index))
-    })
-
-  private open(fiber: Fiber.Fiber<unknown, unknown>): void {
-    const { next, stage } = this
-    const last = this.current
-    if (last !== undefined) last.end = last.told
-    next.fiber = fiber
+  stopEarly(next: Hearing): void {
     // Who closes the agent was made to wait, and stops this run instead of the last.
     if (this.closing?.ended === undefined && this.closer !== undefined && next.stopping === undefined) {
       next.begin("close", false, this.closing?.asked)
       next.tellThrough(this.closer)
     }
-    if (this.leftEarly !== undefined && this.runs.length === this.drives && next.stopping === undefined) {
+    if (this.leftEarly !== undefined && this.listener.runs.length === this.drives && next.stopping === undefined) {
       next.begin(this.leftEarly.how, false, this.leftEarly.asked)
       next.tellThrough(this.driver!)
     }
-    const start = stage.journal.moment
-    const { driven } = this
-    this.runs.push({
-      from: this.runs.length === 0 ? 0 : driven > (this.runs.at(-1)!.end?.position ?? 0) ? driven : start.position,
-      start,
-      hearing: next,
-      firstEvent: this.states.length,
-      history: Effect.runSync(this.agent!.state).messages,
-      told: undefined,
-      end: undefined,
-      aliveAtEnd: undefined,
-      aliveLater: undefined
-    })
-    this.next = new Hearing(stage)
-    if (this.isWatched) return
-    this.isWatched = true
-    Effect.runFork(
-      Effect.andThen(
-        this.agent!.waitForIdle,
-        Effect.sync(() => this.idle())
-      )
-    )
-  }
-
-  private idle(): void {
-    this.isWatched = false
-    const { current, queued } = this
-    const { isStreaming, isQueued, ...state } = Effect.runSync(this.agent!.state)
-    const pending = queued.flatMap(({ receipts }, index) => (receipts.length === 0 ? [index] : []))
-    this.idles.push({ ...this.stage.journal.moment, state, isStreaming, isQueued, queued: queued.length, pending })
-    // The last run was over when it was aborted.
-    if (this.next.stopping !== undefined && this.next.stopping.how !== "close") this.next = new Hearing(this.stage)
-    if (current === undefined) return
-    current.end = this.stage.journal.moment
-    this.stage.journal.write({ type: "end" })
-  }
-
-  private rest(index: number): Effect.Effect<void> {
-    const { slowMs = 0, pauses = [] } = this.consumer
-    const ms = pauses.reduce((sum, pause) => (pause.event === index ? sum + pause.ms : sum), slowMs)
-    if (ms === 0) return Effect.void
-    const pause = this.stage.journal.track({ kind: "consumer", name: "pause" }, () => Effect.sleep(ms))
-    return Effect.provideService(pause, Clock.Clock, this.stage.clock)
-  }
-
-  private finish(event: AgentEvent, index: number): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const { hearing, current } = this
-      const moment = this.stage.journal.write({ type: "read" })
-      hearing.read(moment)
-      if (event.type === "agent_end" && current !== undefined) current.told = moment
-      const dies = this.acts.some((act) => act.type === "die" && act.event === index)
-      return dies ? Effect.die(new Error("the listener dies")) : Effect.void
-    })
   }
 }
 
