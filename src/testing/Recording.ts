@@ -4,7 +4,7 @@
  *
  * It is data, and knows nothing of how it came about: invariants are functions of it.
  */
-import type { AgentBusy, CannotContinue, Delivery, NotDelivered, RunResult } from "../Agent.ts"
+import type { AgentBusy, CannotContinue, Delivery, EventsSkipped, NotDelivered, RunResult } from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { AgentState } from "../AgentState.ts"
 import type { Message } from "../Message.ts"
@@ -160,6 +160,15 @@ export interface Idle extends Moment {
   readonly pending: ReadonlyArray<number>
 }
 
+/** A watcher of the agent, and what it was shown. */
+export interface Watched extends Moment {
+  /** How many events the agent's listener had been told. */
+  readonly told: number
+  /** The state that it began with. */
+  readonly state: AgentState
+  readonly read: ReadonlyArray<AgentEvent | EventsSkipped>
+}
+
 /** What was seen of an agent from its first prompt until its scope was closed, its queues emptied by further runs. */
 export interface Session {
   /** The log of all runs; events and activities are counted through all of them. */
@@ -170,6 +179,7 @@ export interface Session {
   /** The state at each event, of all runs. */
   readonly states: ReadonlyArray<AgentState>
   readonly idles: ReadonlyArray<Idle>
+  readonly watched: ReadonlyArray<Watched>
   /** What prompts and continuations came to: the result, or how they failed. */
   readonly results: ReadonlyArray<RunResult | AgentBusy | CannotContinue | "interrupted" | "died">
   /** When its scope began to be closed, and when that was done. */

@@ -180,11 +180,23 @@ export interface Consumer extends Schema.Schema.Type<typeof Consumer> {}
 
 /**
  * What an application does with its agent: it queues a message, withdraws the one that it queued last, empties the queues,
- * has both deliver all at once, aborts, prompts again, closes the agent's scope.
+ * has both deliver all at once, aborts, prompts again, closes the agent's scope. It watches the agent, and reads what it
+ * is told at once (`watch`), or not before the agent is closed (`watchLate`).
  */
 export const Command = Schema.Struct({
   when: When,
-  does: Schema.Literals(["steer", "followUp", "withdraw", "clearQueues", "deliverAll", "abort", "prompt", "close"])
+  does: Schema.Literals([
+    "steer",
+    "followUp",
+    "withdraw",
+    "clearQueues",
+    "deliverAll",
+    "abort",
+    "prompt",
+    "close",
+    "watch",
+    "watchLate"
+  ])
 })
 export interface Command extends Schema.Schema.Type<typeof Command> {}
 

@@ -109,6 +109,12 @@ const ofAgents: ReadonlyArray<Fault> = [
     replacement: `if (event.type === "turn_end") running.turn++`
   },
   {
+    name: "a watcher that misses an event",
+    file: "src/agent/watchedState.ts",
+    text: "if (before !== undefined) for (const watcher of",
+    replacement: `if (before !== undefined && event.type !== "turn_end") for (const watcher of`
+  },
+  {
     name: "a state that is not the fold",
     file: "src/agent/watchedState.ts",
     text: "else this.fold(AgentState.reduce(this.folded, event))",

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { WATCH_BUFFER } from "../../src/Agent.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as Faults from "../../src/testing/Faults.ts"
 import * as Recording from "../../src/testing/Recording.ts"
@@ -185,6 +186,27 @@ describe("an agent in a world", () => {
     })
   )
 
+  it.effect("is watched: who reads late is told how many events it missed", () =>
+    Effect.gen(function* () {
+      const updates = { type: "update", text: "x", times: WATCH_BUFFER } as const
+      const { recording, session } = yield* sessionOf({
+        turns: [[call("a")], [say("done")]],
+        tools: [{ name: "a", calls: [[updates]] }],
+        agent: {
+          commands: [
+            { when: { event: 3 }, does: "watch" },
+            { when: { event: 3 }, does: "watchLate" }
+          ]
+        }
+      })
+      const [atOnce, late] = session.watched
+      expect(atOnce?.read).toEqual(recording.events.slice(4).map(({ event }) => event))
+      expect(late?.read).toHaveLength(WATCH_BUFFER + 1)
+      expect(late?.read[0]).toMatchObject({ type: "events_skipped", count: recording.events.length - 4 - WATCH_BUFFER })
+      yield* Faults.verify(Faults.check(recording.world))
+    })
+  )
+
   it.effect("has real tools as well", () =>
     Effect.gen(function* () {
       const weather = Tool.make({
@@ -234,7 +256,9 @@ it.effect("generated worlds reach all that an application does, and all that bec
         "deliverAll",
         "abort",
         "prompt",
-        "close"
+        "close",
+        "watch",
+        "watchLate"
       ])
     )
     expect([...results]).toEqual(expect.arrayContaining(["told", "interrupted"]))

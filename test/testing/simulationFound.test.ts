@@ -79,6 +79,13 @@ const falseAlarms: Record<string, World> = {
     seed: 7,
     consumer: { acts: [{ type: "abort", when: { entry: 52 } }] }
   },
+  "a prompt that was left before its run began, in whose place another one began": {
+    turns: [],
+    hooks: { transformContext: [[{ type: "wait", ms: 1 }]], resolveApiKey: [] },
+    seed: 593839,
+    consumer: { acts: [{ type: "leave", when: { step: 88 } }] },
+    agent: { commands: [{ when: { ms: 0 }, does: "prompt" }] }
+  },
   "a hook before a request of which a fiber that was left behind came loose, when the run was over": {
     turns: [],
     hooks: { steering: [], convertToLlm: [] },

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Invariant from "../../src/testing/Invariant.ts"
-import type { Activity, Entry, Queued, Recording, Session } from "../../src/testing/Recording.ts"
+import type { Activity, Entry, Queued, Recording, Session, Watched } from "../../src/testing/Recording.ts"
 import * as Simulation from "../../src/testing/Simulation.ts"
 import type { World } from "../../src/testing/World.ts"
 import { call, failing, say, user } from "../support/make.ts"
@@ -44,7 +44,9 @@ const withAgent: World = {
       { when: { event: 1 }, does: "steer" },
       { when: { event: 2 }, does: "steer" },
       { when: { event: 3 }, does: "steer" },
-      { when: { event: 4 }, does: "withdraw" }
+      { when: { event: 4 }, does: "withdraw" },
+      { when: { event: 5 }, does: "watch" },
+      { when: { event: 6 }, does: "watchLate" }
     ]
   }
 }
@@ -85,6 +87,10 @@ const withSession =
 /** Changes what was seen of a message that was queued. */
 const withQueued = (change: (queued: Queued, index: number) => Partial<Queued> | undefined): Change =>
   withSession(({ queued }) => ({ queued: queued.map((one, index) => ({ ...one, ...change(one, index) })) }))
+
+/** Changes what the watchers were shown. */
+const withWatched = (change: (watched: Watched) => Partial<Watched>): Change =>
+  withSession(({ watched }) => ({ watched: watched.map((one) => ({ ...one, ...change(one) })) }))
 
 const isResult = (event: AgentEvent) => "message" in event && event.message.role === "toolResult"
 const heardAtOnce: Change = ({ stop }) => ({ stop: { ...stop!, heard: start } })
@@ -158,6 +164,7 @@ const changes: Record<string, readonly [World, Change]> = {
   queuesKeepTheirOrder: [withAgent, withSession(({ queued }) => ({ queued: queued.toReversed() }))],
   closingEnds: [withAgent, withSession(() => ({ closing: { asked: start, ended: { at: 5001, position: 9 } } }))],
   stateIsTheFold: [withAgent, withSession(({ states }) => ({ states: states.with(3, states[2]!) }))],
+  watchersMissNothing: [withAgent, withWatched(({ read }) => ({ read: read.toSpliced(3, 1) }))],
   promptsGiveWhatWasTold: [withAgent, withSession(() => ({ results: ["died"] }))]
 }
 
@@ -212,6 +219,30 @@ describe("each promise", () => {
         const recording = yield* Simulation.run(world)
         expect(invariant.check(recording)).toBeUndefined()
         expect(invariant.check({ ...recording, ...change(recording) })).toEqual(expect.any(String))
+      })
+    )
+  }
+})
+
+const skip = (count: number, { state }: Watched) => ({ type: "events_skipped", count, state }) as const
+
+/** What a watcher may be shown that it must not be. */
+const misled: Record<string, (watched: Watched) => Partial<Watched>> = {
+  "another state": (watched) => ({ state: { ...watched.state, errorMessage: "none" } }),
+  "an event twice": ({ read }) => ({ read: [read[0]!, ...read] }),
+  "two events the other way round": ({ read }) => ({ read: [read[1]!, read[0]!, ...read.slice(2)] }),
+  "not the last event": ({ read }) => ({ read: read.slice(0, -1) }),
+  "a number of missed events that is wrong": (watched) => ({ read: [skip(2, watched), ...watched.read.slice(1)] }),
+  "an old state after missed events": (watched) => ({ read: [skip(4, watched), ...watched.read.slice(4)] })
+}
+
+describe("watchersMissNothing", () => {
+  for (const [what, change] of Object.entries(misled)) {
+    it.effect(`no watcher is shown ${what}`, () =>
+      Effect.gen(function* () {
+        const recording = yield* Simulation.run(withAgent)
+        const changed = { ...recording, ...withWatched(change)(recording) }
+        expect(Invariant.watchersMissNothing.check(changed)).toEqual(expect.any(String))
       })
     )
   }

@@ -1,7 +1,7 @@
 /** Promises about an agent around its runs: what is queued is delivered exactly once, and its state is what it told. */
 import type { RunResult } from "../../Agent.ts"
 import * as AgentState from "../../AgentState.ts"
-import type { Idle, Of, Queued, Recording, Session } from "../Recording.ts"
+import type { Idle, Of, Queued, Received, Recording, Session, Watched } from "../Recording.ts"
 import { eventsOf, firstOf, graceOf, type Invariant, isEqual, place } from "./views.ts"
 
 const ofSession =
@@ -10,6 +10,8 @@ const ofSession =
     (recording.session && check(recording.session, recording)) || undefined
 
 const runsOf = (recording: Recording): ReadonlyArray<Recording> => [recording, ...(recording.session?.later ?? [])]
+
+const eventsOfAll = (recording: Recording): ReadonlyArray<Received> => runsOf(recording).flatMap(({ events }) => events)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Queues
@@ -144,9 +146,8 @@ export const stateIsTheFold: Invariant = {
   name: "stateIsTheFold",
   promise: "at every event, and when no run goes on, the agent's state is the fold of what it told",
   check: ofSession(({ states, idles }, recording) => {
-    const told = runsOf(recording).flatMap(({ events }) => events)
-    let folded = AgentState.make(recording.world.messages)
-    const folds = told.map(({ event }) => (folded = AgentState.reduce(folded, event)))
+    const told = eventsOfAll(recording)
+    const [, ...folds] = foldsOf(recording)
     const wrong = states.findIndex((state, index) => !isSame(state, folds[index]!))
     if (wrong >= 0) return `at event ${wrong} the state is not the fold of the events`
     return firstOf(idles, (idle) => {
@@ -155,6 +156,50 @@ export const stateIsTheFold: Invariant = {
       // Closing the agent has left the run behind, perhaps between an event and its listeners.
       if (last < 0 || told[last]!.event.type !== "agent_end") return undefined
       return !isSame(idle.state, folds[last]!) && `the state is not the fold of the events ${place(idle)}`
+    })
+  })
+}
+
+/** The state before each event of all runs, and the last one. */
+const foldsOf = (recording: Recording): ReadonlyArray<AgentState.AgentState> =>
+  eventsOfAll(recording).reduce(
+    (states, { event }) => {
+      states.push(AgentState.reduce(states.at(-1)!, event))
+      return states
+    },
+    [AgentState.make(recording.world.messages)]
+  )
+
+/** How far a watcher has got that begins with event `first`; undefined where it was shown anything else. */
+const readFrom = (
+  first: number,
+  { state, read }: Watched,
+  events: ReadonlyArray<Received>,
+  folds: ReadonlyArray<AgentState.AgentState>
+): number | undefined => {
+  if (folds[first] === undefined || !isSame(state, folds[first])) return undefined
+  let at = first
+  for (const one of read) {
+    if (one.type !== "events_skipped") {
+      if (events[at++]?.event !== one) return undefined
+    } else if (folds[(at += one.count)] === undefined || !isSame(one.state, folds[at]!)) return undefined
+  }
+  return at
+}
+
+export const watchersMissNothing: Invariant = {
+  name: "watchersMissNothing",
+  promise: "a watcher is shown the state, then every event after it, or how many it missed and the state after those",
+  check: ofSession(({ watched, closing }, recording) => {
+    const events = eventsOfAll(recording)
+    const folds = foldsOf(recording)
+    // A run that a close leaves behind goes on when its watchers are gone.
+    const due = closing === undefined ? 0 : events.filter(({ position }) => position < closing.asked.position).length
+    return firstOf(watched, (one, index) => {
+      // The state may have taken in an event that the listener was not told yet.
+      const read = readFrom(one.told, one, events, folds) ?? readFrom(one.told + 1, one, events, folds)
+      if (read === undefined) return `watcher ${index} was shown something else than was told, from ${place(one)} on`
+      return read < Math.min(due, events.length) && `watcher ${index} was told of ${read} events of ${events.length}`
     })
   })
 }

@@ -267,7 +267,9 @@ const command = Schema.Literals([
   "deliverAll",
   "abort",
   "prompt",
-  "close"
+  "close",
+  ...times(2, "watch" as const),
+  ...times(2, "watchLate" as const)
 ])
 
 /** An application that holds an agent. */

@@ -3,6 +3,7 @@
  * event and whenever it was idle. It is slow, or dies, as the world says.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
@@ -15,12 +16,19 @@ import type * as World from "../World.ts"
 import { Hearing } from "./hearing.ts"
 import type { Stage } from "./steps.ts"
 
+/** Which prompt or continuation is running: a run has the references of who starts it. */
+export const Drive = Context.Reference<number | undefined>("effect-agent/testing/simulation/listener/Drive", {
+  defaultValue: () => undefined
+})
+
 /** A run of the agent, from its first event on. */
 export interface RunOfAgent {
   /** The entry of the log from which on it may have begun. */
   readonly from: number
   readonly start: Recording.Moment
   readonly hearing: Hearing
+  /** The prompt or continuation that it is of; none where the agent has started it, or one that is prompted beside them. */
+  readonly drive: number | undefined
   readonly firstEvent: number
   readonly history: ReadonlyArray<Message>
   /** When its last listener was through with its last event. */
@@ -38,7 +46,7 @@ export interface Application {
   /** Does what is to be done at a place. */
   readonly actAt: (isDue: (when: World.When) => boolean) => void
   /** Stops a run that begins, if that was asked for before. */
-  readonly stopEarly: (hearing: Hearing) => void
+  readonly stopEarly: (hearing: Hearing, drive: number | undefined) => void
 }
 
 export class Listener {
@@ -94,13 +102,15 @@ export class Listener {
     const last = this.current
     if (last !== undefined) last.end = last.told
     next.fiber = fiber
-    this.application.stopEarly(next)
+    const drive = Context.get(fiber.context, Drive)
+    this.application.stopEarly(next, drive)
     const start = stage.journal.moment
     const { driven } = this.application
     this.runs.push({
       from: this.runs.length === 0 ? 0 : driven > (this.runs.at(-1)!.end?.position ?? 0) ? driven : start.position,
       start,
       hearing: next,
+      drive,
       firstEvent: this.states.length,
       history: Effect.runSync(this.agent!.state).messages,
       told: undefined,

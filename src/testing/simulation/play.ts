@@ -70,7 +70,7 @@ export class Play<R> {
     // What an agent logs of a listener that dies is no news where the world says that it dies.
     const isQuiet = this.world.consumer?.acts?.some(({ type }) => type === "die")
     const fork = Effect.runForkWith(isQuiet ? Context.add(machine, Logger.CurrentLoggers, new Set()) : machine)
-    if (player instanceof Session) fork(player.begin(this.makeAgent(context), this.prompts, fork))
+    if (player instanceof Session) fork(player.begin(this.makeAgent(machine), this.prompts, fork))
     else fork(player.read(this.runOfLoop()))
   }
 

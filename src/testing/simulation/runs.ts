@@ -14,13 +14,13 @@ const START: Moment = { at: 0, position: 0 }
 const NOTHING = { fibers: 0, timers: 0, activities: [] }
 
 export const recordingOf = (common: Common, journal: Journal, session: Session): Recording => {
-  const { listener, queued, results, closing } = session
+  const { listener, queued, results, watched, closing } = session
   const { runs, states, idles } = listener
   const [first, ...later] = runs.map((run, index) => sliceOf(common, journal, run, runs[index + 1]))
   return {
     ...(first ?? withoutRun(common, journal, session)),
     changes: common.changes,
-    session: { log: journal.log, later, queued, states, idles, results, closing }
+    session: { log: journal.log, later, queued, states, idles, watched, results, closing }
   }
 }
 

@@ -15,7 +15,7 @@ import type * as Recording from "../Recording.ts"
 import type * as World from "../World.ts"
 import type { Hearing } from "./hearing.ts"
 import { messageOf, userMessage } from "./hooks.ts"
-import { type Application, Listener } from "./listener.ts"
+import { type Application, Drive, Listener } from "./listener.ts"
 import type { Stage } from "./steps.ts"
 
 type Service = Agent.Agent["Service"]
@@ -38,8 +38,12 @@ export class Session implements Application {
   readonly results: Array<Recording.Session["results"][number]> = []
   closing: { readonly asked: Recording.Moment; ended?: Recording.Moment | undefined } | undefined
 
+  readonly watched: Array<Recording.Watched> = []
+
   private agent: Service | undefined
-  /** Who waits for a prompt or a continuation, and which run that is. */
+  /** Watchers that read when the agent is closed. */
+  private readonly lateReaders: Array<Effect.Effect<void>> = []
+  /** Who waits for the last prompt or continuation, and which one that is. */
   private driver: Fiber.Fiber<unknown, unknown> | undefined
   private drives = 0
   /** How the prompt was left before its run had begun: it may begin all the same, and is aborted. */
@@ -105,12 +109,12 @@ export class Session implements Application {
         if (result !== undefined) this.results.push(result)
       })
     this.driven = this.stage.journal.moment.position
-    this.drives = this.listener.runs.length
+    this.drives += 1
     this.leftEarly = undefined
     const driver = this.fork(
       Effect.withFiber((fiber) => {
         this.driver = fiber
-        return Effect.exit(Effect.onExit(prompt, settle))
+        return Effect.exit(Effect.provideService(Effect.onExit(prompt, settle), Drive, this.drives))
       })
     )
     // Left before its first step, a prompt is over without a word.
@@ -181,6 +185,9 @@ export class Session implements Application {
     }
     this.stage.journal.write({ type: "command", does })
     switch (does) {
+      case "watch":
+      case "watchLate":
+        return this.watch(agent, does === "watchLate")
       case "withdraw":
         return this.withdraw()
       case "clearQueues":
@@ -217,6 +224,16 @@ export class Session implements Application {
     last.withdrawals.push({ ...this.stage.journal.moment, isTaken })
   }
 
+  private watch(agent: Service, isLate: boolean): void {
+    const { state, events } = Effect.runSync(Scope.provide(agent.watch, this.observation))
+    const read: Array<AgentEvent | Agent.EventsSkipped> = []
+    this.watched.push({ ...this.stage.journal.moment, told: this.stage.journal.events.length, state, read })
+    const reading = Stream.runForEachArray(events, (array) => Effect.sync(() => read.push(...array)))
+    if (isLate) this.lateReaders.push(reading)
+    // Outside of the machine, as who waits for a receipt.
+    else Effect.runFork(reading)
+  }
+
   private close(): void {
     if (this.closing !== undefined || this.agent === undefined) return
     const { journal } = this.stage
@@ -228,6 +245,7 @@ export class Session implements Application {
     if (isRunning) this.mark("close", false)
     const end = Effect.sync(() => {
       closing.ended = journal.moment
+      for (const reading of this.lateReaders) Effect.runFork(reading)
     })
     const closer = this.fork(Effect.andThen(Scope.close(this.scope, Exit.void), end))
     this.closer = closer
@@ -239,16 +257,17 @@ export class Session implements Application {
   /** Stops the run in a way in which its reader does it. An agent that is in no run hears nothing of it. */
   stop(asked: Exclude<Recording.Stop["how"], "close">, isRescue = false): void {
     const { agent, driver } = this
-    const { hearing, runs } = this.listener
+    const { hearing, runs, current } = this.listener
     if (agent === undefined || asked === "die") return
     // A prompt that is over cannot be left any more.
     const how = driver === undefined || driver.pollUnsafe() !== undefined ? "abort" : asked
-    const isReached = how === "abort" || runs.length <= this.drives + 1
+    const left = runs.find(({ drive }) => drive === this.drives)
+    const isReached = how === "abort" || (left !== undefined && left === current)
     const { isBusy } = hearing
     const { moment } = this.stage.journal
     const isFirst = this.isRunning && isReached && this.mark(how, isRescue)
     if (!isFirst) this.stage.journal.write({ type: "command", does: how })
-    if (how !== "abort" && runs.length === this.drives) this.leftEarly ??= { how, asked: moment }
+    if (how !== "abort" && left === undefined) this.leftEarly ??= { how, asked: moment }
     if (how === "abort") {
       if (isFirst && !isBusy && hearing.isReading) hearing.propose(hearing.stopping!.asked)
       return Effect.runSync(agent.abort)
@@ -268,13 +287,13 @@ export class Session implements Application {
     return true
   }
 
-  stopEarly(next: Hearing): void {
+  stopEarly(next: Hearing, drive: number | undefined): void {
     // Who closes the agent was made to wait, and stops this run instead of the last.
     if (this.closing?.ended === undefined && this.closer !== undefined && next.stopping === undefined) {
       next.begin("close", false, this.closing?.asked)
       next.tellThrough(this.closer)
     }
-    if (this.leftEarly !== undefined && this.listener.runs.length === this.drives && next.stopping === undefined) {
+    if (this.leftEarly !== undefined && drive === this.drives && next.stopping === undefined) {
       next.begin(this.leftEarly.how, false, this.leftEarly.asked)
       next.tellThrough(this.driver!)
     }
