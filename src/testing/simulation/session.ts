@@ -2,10 +2,10 @@
  * An agent in a world, and the application that holds it: it prompts, queues, withdraws, aborts and closes as the world
  * says. When nothing happens any more, further runs deliver what is still queued; then the agent is closed.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as Cause from "effect/Cause"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../../Agent.ts"
@@ -36,9 +36,9 @@ export class Session implements Application {
   settled: Recording.Moment | undefined
   readonly queued: Array<Queued> = []
   readonly results: Array<Recording.Session["results"][number]> = []
-  closing: { readonly asked: Recording.Moment; ended?: Recording.Moment | undefined } | undefined
-
   readonly watched: Array<Recording.Watched> = []
+  closing: { readonly asked: Recording.Moment; ended?: Recording.Moment | undefined } | undefined
+  driven = 0
 
   private agent: Service | undefined
   /** Watchers that read when the agent is closed. */
@@ -49,7 +49,6 @@ export class Session implements Application {
   /** How the prompt was left before its run had begun: it may begin all the same, and is aborted. */
   private leftEarly: Pick<Recording.Stop, "how" | "asked"> | undefined
   private closer: Fiber.Fiber<unknown, unknown> | undefined
-  driven = 0
   private continuations = 0
   private fork: Fork = Effect.runFork
   private readonly scope = Scope.makeUnsafe()
@@ -261,6 +260,7 @@ export class Session implements Application {
     if (agent === undefined || asked === "die") return
     // A prompt that is over cannot be left any more.
     const how = driver === undefined || driver.pollUnsafe() !== undefined ? "abort" : asked
+    // The run of the prompt that is left, once that has told something.
     const left = runs.find(({ drive }) => drive === this.drives)
     const isReached = how === "abort" || (left !== undefined && left === current)
     const { isBusy } = hearing
