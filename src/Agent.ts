@@ -28,6 +28,7 @@ import * as AgentState from "./AgentState.ts"
 import { Rendezvous } from "./internal/rendezvous.ts"
 import type { Message } from "./Message.ts"
 import * as Hooks from "./services/Hooks.ts"
+import { capturedContext } from "./services/internal/captured.ts"
 import type { Model, Provider, ThinkingLevel } from "./services/Provider.ts"
 import { Toolset } from "./services/Toolset.ts"
 import type * as Tool from "./Tool.ts"
@@ -125,7 +126,7 @@ export const make = Effect.fnUntraced(function* <R = never>(
   options: Options<R>
 ): Effect.fn.Return<Agent["Service"], never, Provider | Toolset | R | Scope.Scope> {
   const { tools } = yield* Toolset
-  const core = new Core(options, tools, yield* Effect.context<Provider | R>())
+  const core = new Core(options, tools, yield* capturedContext<Provider | R>())
   yield* Effect.addFinalizer(() => core.close)
   return Agent.of({ ...runs(core), ...queues(core), ...observation(core), ...settings(core) })
 })
@@ -155,7 +156,7 @@ const runs = <R>(core: Core<R>) => {
 const startOn = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> = {}, more: StartOptions = {}) =>
   Effect.gen(function* () {
     const prompts = yield* messagesOf(input)
-    const context = yield* Effect.context<R2>()
+    const context = yield* capturedContext<R2>()
     const hooks = options.hooks && Hooks.provide(options.hooks, context)
     return yield* core.start(prompts, { ...options, ...more, hooks })
   })

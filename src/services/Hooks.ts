@@ -11,6 +11,7 @@ import type * as Schema from "effect/Schema"
 import type { ToolResult } from "../AgentEvent.ts"
 import type { AssistantMessage, Content, LlmMessage, Message, ToolCall, ToolResultMessage } from "../Message.ts"
 import type * as Tool from "../Tool.ts"
+import { capturedContext } from "./internal/captured.ts"
 import type { Model, ThinkingLevel } from "./Provider.ts"
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ export const layer = <const All extends ReadonlyArray<Any>>(
     Hooks,
     Effect.gen(function* () {
       const existing = yield* Hooks
-      const given = provide(combine(...hooks), yield* Effect.context<Services<All>>())
+      const given = provide(combine(...hooks), yield* capturedContext<Services<All>>())
       return options?.mergeWithExisting === true ? combine(existing, given) : given
     })
   )

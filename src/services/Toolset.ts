@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
+import { capturedContext } from "./internal/captured.ts"
 
 /** Two tools of one set have the same name. */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", { name: Schema.String }) {
@@ -36,6 +37,6 @@ const make = Effect.fnUntraced(function* <const Tools extends ReadonlyArray<Tool
     if (names.has(tool.name)) return yield* new DuplicateTool({ name: tool.name })
     names.add(tool.name)
   }
-  const context = yield* Effect.context<Tool.Services<Tools>>()
+  const context = yield* capturedContext<Tool.Services<Tools>>()
   return { tools: tools.map((tool) => Tool.provide(tool, context)) }
 })
