@@ -79,6 +79,12 @@ const falseAlarms: Record<string, World> = {
     seed: 7,
     consumer: { acts: [{ type: "abort", when: { entry: 52 } }] }
   },
+  "a prompt that was left before its run began, and an agent that was closed then": {
+    turns: [],
+    consumer: { acts: [{ type: "leave", when: { step: 11 } }] },
+    seed: 140091,
+    agent: { commands: [{ when: { entry: 1 }, does: "close" }] }
+  },
   "a prompt that was left before its run began, in whose place another one began": {
     turns: [],
     hooks: { transformContext: [[{ type: "wait", ms: 1 }]], resolveApiKey: [] },
@@ -148,6 +154,12 @@ describe("no promise is broken by", () => {
   it.effect("a prompt that is left at any step, also before its run has begun", () =>
     Effect.forEach(Array.from({ length: 140 }).keys(), (step) =>
       expectKept({ turns: [], seed: 235270, consumer: { acts: [{ type: "leave", when: { step } }] }, agent: {} })
+    )
+  )
+
+  it.effect("a watcher that begins at any step, also between the last event and its listener", () =>
+    Effect.forEach(Array.from({ length: 60 }).keys(), (step) =>
+      expectKept({ turns: [[say("hi")]], seed: 18, agent: { commands: [{ when: { step }, does: "watchLate" }] } })
     )
   )
 })

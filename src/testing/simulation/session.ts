@@ -293,8 +293,10 @@ export class Session implements Application {
       next.begin("close", false, this.closing?.asked)
       next.tellThrough(this.closer)
     }
-    if (this.leftEarly !== undefined && drive === this.drives && next.stopping === undefined) {
-      next.begin(this.leftEarly.how, false, this.leftEarly.asked)
+    const { leftEarly } = this
+    if (leftEarly === undefined || drive !== this.drives) return
+    if (next.stopping === undefined || next.stopping.asked.position > leftEarly.asked.position) {
+      next.begin(leftEarly.how, false, leftEarly.asked)
       next.tellThrough(this.driver!)
     }
   }
