@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Faults from "../../src/testing/Faults.ts"
 import type { World } from "../../src/testing/World.ts"
-import { call, say } from "../support/make.ts"
+import { call, failing, say } from "../support/make.ts"
 
 const found: Record<string, World> = {
   "an update that was sent right before the end came after the hook afterToolCall": {
@@ -78,6 +78,15 @@ const falseAlarms: Record<string, World> = {
     hooks: { beforeToolCall: [], resolveApiKey: [[{ type: "wait", ms: 0 }]], steering: [] },
     seed: 7,
     consumer: { acts: [{ type: "abort", when: { entry: 52 } }] }
+  },
+  "a watcher that began when a receipt said that its message was delivered, before the listener was told": {
+    turns: [[failing("no")], [say("done")]],
+    agent: {
+      commands: [
+        { when: { entry: 5 }, does: "followUp" },
+        { when: { entry: 29 }, does: "watch" }
+      ]
+    }
   },
   "a prompt that was left before its run began, and an agent that was closed then": {
     turns: [],

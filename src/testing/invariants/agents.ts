@@ -196,8 +196,8 @@ export const watchersMissNothing: Invariant = {
     // A run that a close leaves behind goes on when its watchers are gone.
     const due = closing === undefined ? 0 : events.filter(({ position }) => position < closing.asked.position).length
     return firstOf(watched, (one, index) => {
-      // With a seed, the state may have taken in an event that the listener was not told yet.
-      const starts = recording.world.seed === undefined ? [one.told] : [one.told, one.told + 1]
+      // The state may have taken in an event that the listener was not told yet.
+      const starts = [one.told, one.told + 1]
       const read = Math.max(...starts.map((start) => readFrom(start, one, events, folds) ?? -1))
       if (read === -1) return `watcher ${index} was shown something else than was told, from ${place(one)} on`
       return read < Math.min(due, events.length) && `watcher ${index} was told of ${read} events of ${events.length}`
