@@ -156,7 +156,7 @@ const runs = <R>(core: Core<R>) => {
 const startOn = <R, R2>(core: Core<R>, input: Input, options: PromptOptions<R2> = {}, more: StartOptions = {}) =>
   Effect.gen(function* () {
     const prompts = yield* messagesOf(input)
-    const context = yield* capturedContext<R2>()
+    const context = yield* Effect.context<R2>()
     const hooks = options.hooks && Hooks.provide(options.hooks, context)
     return yield* core.start(prompts, { ...options, ...more, hooks })
   })

@@ -255,9 +255,8 @@ class LoopRun<R> {
   private *execute(message: AssistantMessage, calls: ReadonlyArray<ToolCall>) {
     const { context } = this.state
     const { toolExecution, concurrency } = this.options
-    const { run, hooks, now } = this
-    const shown = undefined
-    const batch = yield* executeBatch(run, { message, shown, context, calls, hooks, toolExecution, concurrency, now })
+    const options = { message, context, calls, hooks: this.hooks, toolExecution, concurrency, now: this.now }
+    const batch = yield* executeBatch(this.run, options)
     for (const result of batch.results) this.state.add(result)
     return batch
   }

@@ -9,6 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { ToolCall, ToolResultMessage } from "../Message.ts"
+import { copyPlain } from "./arguments.ts"
 import { cleanup, repeat, type Run, wait, wasAborted } from "./program.ts"
 import { type Executing, Execution, type ExecutionOptions, type Ready, type Report } from "./execution.ts"
 import { Reports } from "./reports.ts"
@@ -30,7 +31,9 @@ export interface BatchResult {
 
 /** Executes the calls and tells everything from the first `tool_execution_start` to the last result message. */
 export function* executeBatch<R>(run: Run<AgentEvent>, options: BatchOptions<R>) {
-  const batch = new Batch(run, options)
+  const { beforeToolCall, afterToolCall } = options.hooks
+  const isShown = beforeToolCall !== undefined || afterToolCall !== undefined
+  const batch = new Batch(run, isShown ? { ...options, message: copyPlain(options.message) } : options)
   if (options.message.stopReason === "length") batch.refuseAll(CUT_OFF)
   else if (batch.isSequential) yield* batch.executeInTurn()
   else yield* batch.executeSideBySide()

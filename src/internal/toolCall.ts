@@ -18,12 +18,11 @@ import { guarded, immediately } from "./guard.ts"
 
 /** What tools and hooks see of the batch. */
 export interface BatchContext<R> {
+  /** The response, as all hooks of the batch are shown it: it is theirs. */
   readonly message: AssistantMessage
   /** Ends with `message`. */
   readonly context: Hooks.RunContext
   readonly hooks: Hooks.Hooks<R>
-  /** What hooks are shown of `message`: a copy, made when the first of them is asked. */
-  shown: AssistantMessage | undefined
 }
 
 export interface Outcome {
@@ -143,11 +142,10 @@ export const askAfter = <R>(
 }
 
 /** What a tool hook is shown: copies, so that it can change nothing in the run. */
-const seenBy = <R>(batch: BatchContext<R>, toolCall: ToolCall) => {
-  const { context } = batch
+const seenBy = <R>({ message, context }: BatchContext<R>, toolCall: ToolCall) => {
   let messages: RunMessages | undefined
   return {
-    message: (batch.shown ??= copyPlain(batch.message)),
+    message,
     toolCall: copyPlain(toolCall),
     context: {
       systemPrompt: context.systemPrompt,

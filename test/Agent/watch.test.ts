@@ -108,6 +108,28 @@ describe("a watcher", () => {
     })
   )
 
+  it.effect("that begins while an agent is being closed is told how its run ends", () =>
+    Effect.gen(function* () {
+      const { agent, events, scope } = yield* make([[say("a"), pause(10)]])
+      const observation = yield* Effect.scope
+      let watched: Watched | undefined
+      yield* agent.subscribe((event) =>
+        event.type === "message_end" && event.message.role === "assistant"
+          ? Effect.map(Scope.provide(agent.watch, observation), (it) => {
+              watched = it
+            })
+          : undefined
+      )
+      yield* start(agent.prompt("go"))
+      yield* pass(1)
+      yield* Scope.close(scope, Exit.void)
+      const { seen, reader } = yield* read(watched!)
+      yield* resultOf(reader)
+      expect(seen).toEqual(events.slice(-2))
+      expect(seen.map(({ type }) => type)).toEqual(["turn_end", "agent_end"])
+    })
+  )
+
   it.effect("does not hold the run, and gets what it had not read when it comes back to it", () =>
     Effect.gen(function* () {
       const { agent, events } = yield* make([[say("a")]])

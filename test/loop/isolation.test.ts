@@ -130,23 +130,24 @@ describe("results", () => {
 })
 
 describe("messages and events", () => {
-  it.effect("that hooks take apart stay as they were", () =>
-    Effect.gen(function* () {
-      const trace = yield* play([[say("x"), call("a"), call("b")], ok], {
-        tools: [tool("a"), tool("b")],
-        hooks: {
-          beforeToolCall: ({ message, toolCall }) => Effect.sync(() => (spoil({ message, toolCall }), Hooks.allow)),
-          afterToolCall: ({ message, toolCall }) => Effect.sync(() => spoil({ message, toolCall })),
-          prepareNextTurn: ({ message, toolResults }) => Effect.sync(() => spoil({ message, toolResults })),
-          shouldStopAfterTurn: ({ message, toolResults }) =>
-            Effect.sync(() => (spoil({ message, toolResults }), message.content.length > 9))
-        }
+  const spoiling: Hooks.Hooks = {
+    beforeToolCall: ({ message, toolCall }) => Effect.sync(() => (spoil({ message, toolCall }), Hooks.allow)),
+    afterToolCall: ({ message, toolCall }) => Effect.sync(() => spoil({ message, toolCall })),
+    prepareNextTurn: ({ message, toolResults }) => Effect.sync(() => spoil({ message, toolResults })),
+    shouldStopAfterTurn: ({ message, toolResults }) =>
+      Effect.sync(() => (spoil({ message, toolResults }), message.content.length > 9))
+  }
+  const alone = Object.entries(spoiling).map(([name, hook]) => [`the hook ${name} takes`, { [name]: hook }] as const)
+  for (const [who, hooks] of [["all hooks take", spoiling] as const, ...alone]) {
+    it.effect(`that ${who} apart stay as they were`, () =>
+      Effect.gen(function* () {
+        const trace = yield* play([[say("x"), call("a"), call("b")], ok], { tools: [tool("a"), tool("b")], hooks })
+        expect(trace.resultTexts).toEqual(["a done", "b done"])
+        expect(trace.responses[0]?.content).toHaveLength(3)
+        expect(trace.requests[1]?.messages).toHaveLength(4)
       })
-      expect(trace.resultTexts).toEqual(["a done", "b done"])
-      expect(trace.responses[0]?.content).toHaveLength(3)
-      expect(trace.requests[1]?.messages).toHaveLength(4)
-    })
-  )
+    )
+  }
 
   it.effect("dates among decoded arguments are the hook's own too", () =>
     Effect.gen(function* () {

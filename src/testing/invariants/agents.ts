@@ -1,4 +1,5 @@
 /** Promises about an agent around its runs: what is queued is delivered exactly once, and its state is what it told. */
+import * as Arr from "effect/Array"
 import type { RunResult } from "../../Agent.ts"
 import * as AgentState from "../../AgentState.ts"
 import type { Idle, Of, Queued, Received, Recording, Session, Watched } from "../Recording.ts"
@@ -162,12 +163,8 @@ export const stateIsTheFold: Invariant = {
 
 /** The state before each event of all runs, and the last one. */
 const foldsOf = (recording: Recording): ReadonlyArray<AgentState.AgentState> =>
-  eventsOfAll(recording).reduce(
-    (states, { event }) => {
-      states.push(AgentState.reduce(states.at(-1)!, event))
-      return states
-    },
-    [AgentState.make(recording.world.messages)]
+  Arr.scan(eventsOfAll(recording), AgentState.make(recording.world.messages), (state, { event }) =>
+    AgentState.reduce(state, event)
   )
 
 /** How far a watcher has got that begins with event `first`; undefined where it was shown anything else. */
@@ -191,6 +188,7 @@ export const watchersMissNothing: Invariant = {
   name: "watchersMissNothing",
   promise: "a watcher is shown the state, then every event after it, or how many it missed and the state after those",
   check: ofSession(({ watched, closing }, recording) => {
+    if (watched.length === 0) return undefined
     const events = eventsOfAll(recording)
     const folds = foldsOf(recording)
     // A run that a close leaves behind goes on when its watchers are gone.
@@ -199,8 +197,8 @@ export const watchersMissNothing: Invariant = {
       // The state may have taken in an event that the listener was not told yet.
       const starts = [one.told, one.told + 1]
       const read = Math.max(...starts.map((start) => readFrom(start, one, events, folds) ?? -1))
-      if (read === -1) return `watcher ${index} was shown something else than was told, from ${place(one)} on`
-      return read < Math.min(due, events.length) && `watcher ${index} was told of ${read} events of ${events.length}`
+      if (read === -1) return `watcher ${index}, ${place(one)}, was shown something else than was told`
+      return read < due && `watcher ${index}, ${place(one)}, was told of ${read} events of ${events.length}`
     })
   })
 }

@@ -115,7 +115,7 @@ export const measure = ([from, to]: Span, spans: ReadonlyArray<Span>): number =>
  * Whether an activity may belong to a fiber that was left behind: with a seed, one may have been made to wait where it
  * cannot be interrupted, and begins with what it was about to do when nobody waits for it any more.
  */
-export const isLoose = (recording: Recording, { began }: Pick<Activity, "began">): boolean =>
+export const isLoose = (recording: Recording, { began }: Activity): boolean =>
   recording.world.seed !== undefined && isOverdueAt(recording, began.at)
 
 // ---------------------------------------------------------------------------------------------------------------------

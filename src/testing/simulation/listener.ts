@@ -2,7 +2,6 @@
  * Listens to an agent in a world: which runs it has, when each has begun, was told and has ended, what the state was at each
  * event and whenever it was idle. It is slow, or dies, as the world says.
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -14,7 +13,7 @@ import type { Message } from "../../Message.ts"
 import type * as Recording from "../Recording.ts"
 import type * as World from "../World.ts"
 import { Hearing } from "./hearing.ts"
-import type { Stage } from "./steps.ts"
+import { rest, type Stage } from "./steps.ts"
 
 /** Which prompt or continuation is running: a run has the references of who starts it. */
 export const Drive = Context.Reference<number | undefined>("effect-agent/testing/simulation/listener/Drive", {
@@ -94,7 +93,7 @@ export class Listener {
       const index = this.stage.journal.receive(event)
       this.states.push(Effect.runSync(this.agent!.state))
       this.application.actAt((when) => "event" in when && when.event === index)
-      return Effect.andThen(this.rest(index), this.finish(event, index))
+      return Effect.andThen(rest(this.stage, this.consumer, index), this.finish(event, index))
     })
 
   private open(fiber: Fiber.Fiber<unknown, unknown>): void {
@@ -141,14 +140,6 @@ export class Listener {
     if (current === undefined) return
     current.end = this.stage.journal.moment
     this.stage.journal.write({ type: "end" })
-  }
-
-  private rest(index: number): Effect.Effect<void> {
-    const { slowMs = 0, pauses = [] } = this.consumer
-    const ms = pauses.reduce((sum, pause) => (pause.event === index ? sum + pause.ms : sum), slowMs)
-    if (ms === 0) return Effect.void
-    const pause = this.stage.journal.track({ kind: "consumer", name: "pause" }, () => Effect.sleep(ms))
-    return Effect.provideService(pause, Clock.Clock, this.stage.clock)
   }
 
   private finish(event: AgentEvent, index: number): Effect.Effect<void> {

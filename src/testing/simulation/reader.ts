@@ -1,12 +1,11 @@
 /** The reader of the events of a simulated run: it is slow, it leaves, it aborts, as the world says. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import type { Moment } from "../Recording.ts"
 import type * as World from "../World.ts"
 import { Hearing } from "./hearing.ts"
-import type { Stage } from "./steps.ts"
+import { rest, type Stage } from "./steps.ts"
 
 export class Reader {
   end: Moment | undefined
@@ -89,16 +88,8 @@ export class Reader {
       this.hearing.ran(false)
       const index = this.stage.journal.receive(event)
       if (this.acts.some((act) => "when" in act && "event" in act.when && act.when.event === index)) this.stop()
-      return Effect.andThen(this.pause(index), this.finish(index))
+      return Effect.andThen(rest(this.stage, this.consumer, index), this.finish(index))
     })
-  }
-
-  private pause(index: number): Effect.Effect<void> {
-    const { slowMs = 0, pauses = [] } = this.consumer
-    const ms = pauses.reduce((sum, pause) => (pause.event === index ? sum + pause.ms : sum), slowMs)
-    if (ms === 0) return Effect.void
-    const pause = this.stage.journal.track({ kind: "consumer", name: "pause" }, () => Effect.sleep(ms))
-    return Effect.provideService(pause, Clock.Clock, this.stage.clock)
   }
 
   private finish(index: number): Effect.Effect<void> {

@@ -4,7 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Pause } from "../World.ts"
+import type { Consumer, Pause } from "../World.ts"
 import type { Journal, Ongoing } from "./journal.ts"
 import type { Machine } from "./machine.ts"
 
@@ -95,6 +95,14 @@ export const finalize = (stage: Stage, parent: Ongoing, { ms, dies }: Finalizer)
       stage.journal.shield(activity, Effect.andThen(lapse(ms), last))
     )
     .pipe(Effect.uninterruptible, Effect.provideService(Clock.Clock, stage.clock))
+}
+
+/** The time that who reads takes after an event. */
+export const rest = (stage: Stage, { slowMs = 0, pauses = [] }: Consumer, index: number): Effect.Effect<void> => {
+  const ms = pauses.reduce((sum, pause) => (pause.event === index ? sum + pause.ms : sum), slowMs)
+  if (ms === 0) return Effect.void
+  const pause = stage.journal.track({ kind: "consumer", name: "pause" }, () => Effect.sleep(ms))
+  return Effect.provideService(pause, Clock.Clock, stage.clock)
 }
 
 /** Counts, and gives what the world says of the n-th time, or of the last one that it speaks of. */
